@@ -1,0 +1,1 @@
+"""The gpu resource: cards counted by product model."""

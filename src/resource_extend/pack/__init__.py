@@ -1,0 +1,1 @@
+"""From a plugin class to one file that starts fast."""

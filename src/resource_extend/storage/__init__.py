@@ -1,0 +1,1 @@
+"""The storage resource: volumes, disk quotas, storage space."""
