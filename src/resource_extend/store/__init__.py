@@ -1,7 +1,7 @@
 """The node store: one value of bytes for each node, read and changed without ever losing an update.
 
-Two stores keep the same contract (specification, protocol 7): `etcd` for clusters, `sqlite` for one machine. They know keys and
-bytes only; what a value means is the business of `records`.
+Two stores keep the same contract (specification, protocol 7): `etcd` for clusters, `sqlite` for one machine. They know
+keys and bytes only; what a value means is the business of `records`.
 """
 
 TYPE_CHECKING = False
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
             """Return the values of the distinct nodes that have one, by node name."""
 
         def update(self, node: str, change: Callable[[bytes | None], bytes]) -> None:
-            """Read the value, call `change` with it, write the result if nobody else wrote in between, else start again.
+            """Read the value, call `change` with it, write the result unless somebody else wrote meanwhile: then again.
 
-            `change` is pure: it may be called several times. What it raises ends the update and nothing is written. A result equal to
-            the stored value is not written. A write whose reply is lost is never computed anew: OutcomeUnknown when its effect cannot
-            be told.
+            `change` is pure: it may be called several times. What it raises ends the update and nothing is written. A
+            result equal to the stored value is not written. A write whose reply is lost is never computed anew:
+            OutcomeUnknown when its effect cannot be told.
             """
 
         def delete(self, node: str) -> None:
@@ -43,7 +43,7 @@ def open_store(settings: "Settings", kind: str, deadline: float) -> "Store":
         kind: the plugin's kind, part of every key.
         deadline: `time.monotonic()` seconds at which the whole call must have ended.
     """
-    if settings.sqlite_path:
+    if settings.etcd is None:
         from resource_extend.store.sqlite import SqliteStore
 
         return SqliteStore(settings.sqlite_path, kind, deadline)
