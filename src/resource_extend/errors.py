@@ -5,6 +5,7 @@ Handlers raise these; only `process` turns one into a line on stderr and exit st
     PluginError
         UsageError          the command line: unknown verb, unknown option, an argument too many
         InputError          the request: not JSON, a wrong type, a text that does not parse
+        Undecodable         a text is not JSON or not of the expected shape; says where. Its catcher says what it was
         SettingsError       the configuration file
         ResourceError       the resource's own rules: not enough cards, an invalid record, an unknown node
         StoreError          the node store
@@ -23,6 +24,10 @@ class UsageError(PluginError):
 
 class InputError(PluginError):
     """The request is wrong; nothing was read or written."""
+
+
+class Undecodable(PluginError):  # noqa: N818 - an error of whoever asked for the decoding
+    """Bytes are no JSON, or JSON of another shape than asked for: the reason, with the JSON path."""
 
 
 class SettingsError(PluginError):

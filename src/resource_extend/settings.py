@@ -1,6 +1,19 @@
 """The configuration file and the environment, parsed into one frozen struct (specification, protocol 6)."""
 
+import posix
+
 from msgspec import Struct
+
+from resource_extend.errors import SettingsError
+from resource_extend.yaml_subset import Quoted, Unsure, parse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+# What a text key means in seconds, as core writes durations.
+_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
 class EtcdSettings(Struct, frozen=True):
@@ -26,3 +39,196 @@ class Settings(Struct, frozen=True):
     sqlite_path: str = ""
     call_timeout: float = 30.0
     max_deploy_count: int = 10000
+
+
+def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Settings:
+    """Read the configuration of a plugin.
+
+    Args:
+        path: the file given on the command line, if any.
+        environ: the environment, as bytes.
+        kind: the plugin's kind, which names the file in the working directory.
+
+    Raises:
+        SettingsError: the file cannot be read or is wrong; the text names the file or the key.
+    """
+    if path is None:
+        path = environ.get(b"ERU_RESOURCE_CONFIG_PATH", b"").decode("utf-8", "surrogateescape") or f"{kind}.yaml"
+    return interpret(path, _document(path, _read(path)))
+
+
+def interpret(path: str, document: "Any") -> Settings:
+    """Check a parsed document and fill in the defaults. See `load`."""
+    if document is None:
+        document = {}
+    if not isinstance(document, dict):
+        raise SettingsError(f"{path}: expected object, got {_type_name(document)}")
+    root = _Section(path, "", document)
+    sqlite, etcd = root.section("sqlite"), root.section("etcd")
+    if sqlite.given and etcd.given:
+        raise SettingsError("config invalid: etcd and sqlite exclude each other")
+    plugins, scheduler = root.section("resource_plugin"), root.section("scheduler")
+    settings = Settings(
+        None if sqlite.given else _etcd(etcd),
+        _sqlite_path(path, sqlite) if sqlite.given else "",
+        plugins.duration("call_timeout", 30.0),
+        scheduler.integer("max_deploy_count", 10000),
+    )
+    if settings.max_deploy_count < 1:
+        raise SettingsError("config invalid: scheduler.max_deploy_count must be at least 1")
+    return settings
+
+
+def _etcd(etcd: "_Section") -> EtcdSettings:
+    machines = etcd.texts("machines")
+    if machines is None:
+        raise SettingsError("Machines is required, but blank (give etcd.machines or sqlite.path)")
+    if not machines:
+        raise SettingsError("config invalid: etcd.machines is empty")
+    auth = etcd.section("auth")
+    settings = EtcdSettings(
+        machines,
+        etcd.text("prefix", "/eru"),
+        etcd.text("lock_prefix", "__lock__/eru"),
+        etcd.text("ca", ""),
+        etcd.text("cert", ""),
+        etcd.text("key", ""),
+        auth.text("username", ""),
+        auth.text("password", ""),
+    )
+    for value, name in ((settings.prefix, "Prefix"), (settings.lock_prefix, "LockPrefix")):
+        if not value.strip():
+            raise SettingsError(f"{name} is required, but blank")
+    if bool(settings.cert) != bool(settings.key):
+        raise SettingsError("config invalid: etcd.cert and etcd.key go together")
+    from resource_extend.store.endpoints import parse_endpoint
+
+    for machine in machines:
+        parse_endpoint(machine)
+    return settings
+
+
+def _sqlite_path(path: str, sqlite: "_Section") -> str:
+    """Return the database's path; a relative one is relative to the configuration file."""
+    database = sqlite.text("path", "")
+    if not database.strip():
+        raise SettingsError("config invalid: sqlite.path is required, but blank")
+    # Never a bare name: SQLite takes some of them (":memory:", "file:...") for something else than a file.
+    folder = path.rpartition("/")[0] + "/" if "/" in path else "./"
+    return database if database.startswith("/") else folder + database
+
+
+class _Section:
+    """One mapping of the file, read key by key; says where a wrong type stands."""
+
+    __slots__ = ("_path", "_prefix", "_values", "given")
+
+    def __init__(self, path: str, prefix: str, values: "dict[str, Any] | None") -> None:
+        self._path = path
+        self._prefix = prefix
+        self._values = values or {}
+        self.given = values is not None
+
+    def section(self, key: str) -> "_Section":
+        value = self._values.get(key)
+        if value is not None and not isinstance(value, dict):
+            raise self._wrong("object", value, key)
+        return _Section(self._path, f"{self._prefix}{key}.", value)
+
+    def text(self, key: str, default: str) -> str:
+        value = self._values.get(key)
+        if value is None:
+            return default
+        if not isinstance(value, str):
+            raise self._wrong("str", value, key)
+        return str(value)
+
+    def texts(self, key: str) -> list[str] | None:
+        value = self._values.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list):
+            raise self._wrong("array", value, key)
+        for index, item in enumerate(value):
+            if not isinstance(item, str):
+                raise self._wrong("str", item, f"{key}[{index}]")
+        return [str(item) for item in value]
+
+    def integer(self, key: str, default: int) -> int:
+        value = self._values.get(key)
+        if value is None:
+            return default
+        if _type_name(value) != "int":
+            raise self._wrong("int", value, key)
+        return int(value)
+
+    def duration(self, key: str, default: float) -> float:
+        value = self._values.get(key)
+        if value is None:
+            return default
+        seconds = _seconds(value) if isinstance(value, str) else None
+        if seconds is None or seconds <= 0:
+            name = f"{self._prefix}{key}"
+            raise SettingsError(f"{self._path}: expected a duration such as 30s or 1m30s at {name}")
+        return seconds
+
+    def _wrong(self, expected: str, value: "Any", key: str) -> SettingsError:
+        return SettingsError(f"{self._path}: expected {expected}, got {_type_name(value)} at {self._prefix}{key}")
+
+
+def _seconds(text: str) -> float | None:
+    """Return the length of a duration as core writes it (`1m30s`, `1.5h`), None when it is none."""
+    total, rest = 0.0, text
+    while rest:
+        number = rest[: len(rest) - len(rest.lstrip("0123456789."))]
+        rest = rest[len(number) :]
+        unit = rest[: len(rest) - len(rest.lstrip("hmsuµn"))]
+        rest = rest[len(unit) :]
+        if unit not in _UNITS or number.count(".") > 1 or not number.strip("."):
+            return None
+        total += float(number) * _UNITS[unit]
+    return total if text else None
+
+
+def _type_name(value: "Any") -> str:
+    """Return what a YAML value is, in the words of JSON."""
+    if isinstance(value, (dict, list)):
+        return "object" if isinstance(value, dict) else "array"
+    if value is None:
+        return "null"
+    if isinstance(value, Quoted):
+        return "str"
+    digits = value[1:] if value[:1] in ("+", "-") else value
+    if digits.isascii() and digits.isdigit():
+        return "int"
+    if digits.isascii() and digits.replace(".", "", 1).isdigit():
+        return "float"
+    return "bool" if value in ("true", "false", "True", "False", "TRUE", "FALSE") else "str"
+
+
+def _read(path: str) -> bytes:
+    try:
+        descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+        try:
+            chunks = []
+            while chunk := posix.read(descriptor, 1 << 16):
+                chunks.append(chunk)
+        finally:
+            posix.close(descriptor)
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the path
+        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+        raise SettingsError(f"open {path}: {reason}") from None
+    return b"".join(chunks)
+
+
+def _document(path: str, data: bytes) -> "Any":
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise SettingsError(f"{path}: invalid UTF-8 at byte {error.start}") from None
+    try:
+        return parse(text)
+    except Unsure:
+        from resource_extend.yaml_full import parse_fully
+
+        return parse_fully(path, text)

@@ -1,0 +1,54 @@
+"""JSON <-> structs: strict, exact, the same for requests and stored records (specification, protocol 4 and 5).
+
+`decode` is fast where the text is as everybody writes it and exact everywhere: msgspec does the work, and what msgspec
+alone would refuse or let through wrongly (`2.0` and `1e3` as integers, null as a zero value, integers beyond 64 bits,
+bad text inside what is ignored) is decided by the slow walk in `exact`.
+"""
+
+from msgspec import DecodeError, ValidationError
+from msgspec.json import Encoder
+from msgspec.json import decode as decode_json
+
+from resource_extend.errors import Undecodable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Shape = TypeVar("Shape")
+
+INT64_MIN = -(2**63)
+INT64_MAX = 2**63 - 1
+
+# Every digit becomes 0, so that a run of 19 digits - the shortest integer that can leave int64 - shows as 19 zeros.
+_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+_INT64_DIGITS = b"0" * 19
+
+# Keys that come from data are sorted, so that equal values are equal texts (specification, protocol 5).
+encode = Encoder(order="deterministic").encode
+
+
+def decode(data: bytes, shape: "type[Shape]") -> "Shape":
+    """Decode one JSON value into `shape`, a Struct type.
+
+    Top-level null is the same as an empty object. Unknown keys are ignored. Integers are exact and within int64.
+
+    Raises:
+        Undecodable: the text is not JSON, not UTF-8, or not of the shape; the text names the JSON path.
+    """
+    try:
+        # msgspec does not look at the bytes of what it skips, so check them all here.
+        str(data, "utf-8")
+        if _INT64_DIGITS not in data.translate(_DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data:
+            return decode_json(data, type=shape)
+    except ValidationError:
+        pass
+    except UnicodeDecodeError as error:
+        raise Undecodable(f"invalid UTF-8 at byte {error.start}") from None
+    except DecodeError as error:
+        raise Undecodable(str(error)) from None
+    except RecursionError:
+        raise Undecodable("nested too deeply") from None
+    from resource_extend.exact import decode_exactly
+
+    return decode_exactly(data, shape)

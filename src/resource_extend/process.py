@@ -1,0 +1,220 @@
+"""The edge: argv, the streams and the exit status of one call; nothing else touches them (specification, protocol 2).
+
+Two lines make a program of a plugin class:
+
+    from resource_extend.process import main
+    main(MyPlugin)
+"""
+
+import posix
+import sys
+import time
+
+from resource_extend.errors import InputError, PluginError, UsageError
+from resource_extend.verbs import ANSWER_NOTHING, ANSWERED_UNLISTED, REQUESTS, listed, method_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import NoReturn
+
+    from resource_extend.plugin import Plugin
+    from resource_extend.settings import Settings
+
+FAILURE = 128
+_CHUNK = 1 << 20
+
+
+def main(plugin: "type[Plugin]") -> "NoReturn":
+    """Serve one call of core with a plugin class and end the process."""
+    started = time.monotonic()
+    # Python makes a stream None when its descriptor is closed. The number may be reused by then, so it must not be read
+    # or written. What anything else prints goes nowhere: both streams belong to the answer.
+    closed = [stream is None for stream in (sys.stdin, sys.stdout, sys.stderr)]
+    answer_to = _set_aside(1, closed[1])
+    error_to = _set_aside(2, closed[2])
+    try:
+        answer = respond(plugin, sys.argv[1:], posix.environ, (lambda: b"") if closed[0] else read_stdin, started)
+        if answer_to is None:
+            raise PluginError("stdout is closed: the answer has no place to go")
+        try:
+            _write(answer_to, answer)
+        except OSError as error:
+            raise PluginError(f"write stdout: {_reason(error)}") from None
+    except PluginError as error:
+        _fail(error_to, str(error))
+    except BaseException as error:  # a bug is a failure like any other: one line, status 128
+        _trace(error)
+        _fail(error_to, f"internal error: {type(error).__name__}: {error}")
+    posix._exit(0)
+
+
+def respond(
+    plugin: "type[Plugin]",
+    arguments: list[str],
+    environ: "Mapping[bytes, bytes]",
+    read_request: "Callable[[], bytes]",
+    started: float,
+) -> bytes:
+    """Answer one call: what to write to stdout.
+
+    Args:
+        plugin: the plugin class.
+        arguments: the command line without the program.
+        environ: the environment, as bytes.
+        read_request: reads stdin to its end; raises OSError.
+        started: `time.monotonic()` seconds at which the call began; the time limit counts from there.
+
+    Raises:
+        PluginError: the call failed; the text is the line for stderr once its control characters are escaped.
+    """
+    config, verb = _parse(arguments, plugin)
+    if verb in ("--help", "--version"):
+        from resource_extend.about import help_text, version_text
+
+        return help_text(plugin) if verb == "--help" else version_text()
+    if verb == "name":
+        from resource_extend.codec import encode
+
+        return encode(plugin.name)
+    if verb == "verbs":
+        from resource_extend.codec import encode
+
+        return encode(listed(plugin))
+    try:
+        from resource_extend.settings import load
+
+        settings = load(config, environ, plugin.name)
+    except PluginError:
+        # Whoever writes the request must not meet a closed pipe, whatever else is wrong.
+        _drain(read_request)
+        raise
+    return _serve(plugin, verb, settings, read_request, started)
+
+
+def _serve(
+    plugin: "type[Plugin]", verb: str, settings: "Settings", read_request: "Callable[[], bytes]", started: float
+) -> bytes:
+    """Decode the request, call the plugin, encode the answer."""
+    from resource_extend import wire
+    from resource_extend.codec import encode
+    from resource_extend.store import open_store
+
+    try:
+        data = read_request()
+    except OSError as error:
+        raise InputError(f"decode plugin input: read stdin: {_reason(error)}") from None
+    if verb == "get-metrics":
+        arguments = {"nodes": wire.decode_nodes_of_pods(data)}
+    else:
+        arguments = wire.decode_request(data, REQUESTS[verb], plugin)
+    method = getattr(plugin, method_name(verb), None)
+    if method is None:  # only ANSWERED_UNLISTED comes here
+        return b'{"engine_params_map":{}}'
+    limit = min(settings.call_timeout * 2 / 3, 20.0)
+    answer = method(plugin(open_store(settings, plugin.name, started + limit), settings), **arguments)
+    return b"{}" if verb in ANSWER_NOTHING else encode(answer)
+
+
+def _parse(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, str]:
+    """Return the configuration path given, if any, and the verb or the option that stands for one."""
+    config = None
+    rest = list(arguments)
+    while rest:
+        argument = rest.pop(0)
+        if argument == "--config":
+            if not rest:
+                raise UsageError("--config needs a path")
+            config = rest.pop(0)
+        elif argument.startswith("--config="):
+            config = argument[len("--config=") :]
+        else:
+            break
+        if not config:
+            raise UsageError("--config needs a path")
+    else:
+        return config, "--help"
+    if argument in ("--help", "-h"):
+        return config, "--help"
+    if argument in ("--version", "-v"):
+        return config, "--version"
+    if argument.startswith("-"):
+        raise UsageError(f"unknown option {argument}, the options are: --config PATH, --help, --version")
+    verbs = ["name", "verbs", *listed(plugin)]
+    if argument not in verbs and argument != ANSWERED_UNLISTED:
+        raise UsageError(f"unknown verb {argument}, the verbs are: {' '.join(verbs)}")
+    if rest:
+        raise UsageError(f"unexpected argument {rest[0]} after the verb {argument}")
+    return config, argument
+
+
+def read_stdin() -> bytes:
+    """Read descriptor 0 to its end."""
+    chunk = posix.read(0, _CHUNK)
+    if not chunk:
+        return b""
+    chunks = [chunk]
+    while chunk := posix.read(0, _CHUNK):
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _drain(read_request: "Callable[[], bytes]") -> None:
+    try:
+        read_request()
+    except OSError:
+        pass
+
+
+def _set_aside(descriptor: int, closed: bool) -> int | None:
+    """Move a stream to another descriptor and leave the old one to nobody; None when it was closed from the start."""
+    if closed:
+        return None
+    moved = posix.dup(descriptor)
+    nowhere = posix.open("/dev/null", posix.O_WRONLY | posix.O_CLOEXEC)
+    posix.dup2(nowhere, descriptor)
+    posix.close(nowhere)
+    return moved
+
+
+def _write(descriptor: int, data: bytes) -> None:
+    rest = memoryview(data)
+    while rest:
+        rest = rest[posix.write(descriptor, rest) :]
+
+
+def _fail(descriptor: int | None, text: str) -> "NoReturn":
+    """Write one line, whatever the text holds, and end."""
+    line = "".join(character if character.isprintable() else _escaped(character) for character in text)
+    if descriptor is not None:
+        try:
+            _write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
+        except OSError:
+            pass
+    posix._exit(FAILURE)
+
+
+def _escaped(character: str) -> str:
+    """Escape what would break the line or hide in it; spaces and letters of all scripts stay."""
+    if ord(character) < 32 or 0x7F <= ord(character) < 0xA0 or character in "\u2028\u2029":
+        return character.encode("unicode_escape").decode()
+    return character
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+def _trace(error: BaseException) -> None:
+    """Append the traceback of a bug to the file that RESOURCE_EXTEND_DEBUG names, if any (protocol 8)."""
+    path = posix.environ.get(b"RESOURCE_EXTEND_DEBUG")
+    if not path:
+        return
+    import traceback
+
+    try:
+        descriptor = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
+        _write(descriptor, "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace"))
+        posix.close(descriptor)
+    except OSError:
+        pass

@@ -1,0 +1,200 @@
+"""The embedded store: one SQLite file on one machine, with the guarantees of the cluster's (protocol 6.5 and 7).
+
+One table, one row a node and kind. A change reads and writes inside one BEGIN IMMEDIATE transaction, so no update is
+lost, and each commit is synced to the disk. The rollback journal (not a write-ahead log) lets a reader do with read
+rights on the file alone.
+"""
+
+import posix
+import sys
+import time
+
+from resource_extend.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    Result = TypeVar("Result")
+
+APPLICATION_ID = 0x65727572
+"""Marks a database file as ours ("erur")."""
+
+_SCHEMA = (
+    "CREATE TABLE record (kind TEXT NOT NULL, node TEXT NOT NULL, value BLOB NOT NULL, revision INTEGER NOT NULL,"
+    " PRIMARY KEY (kind, node)) WITHOUT ROWID"
+)
+_BATCH = 500  # SQLite takes at least 999 parameters in one statement
+
+
+class SqliteStore:
+    """The node store in a SQLite file. See `store.Store`.
+
+    Args:
+        path: the database file; made at the first write, mode 0600, in a folder that exists.
+        kind: the plugin's kind; plugins share a file.
+        deadline: `time.monotonic()` seconds at which waiting for another writer ends.
+    """
+
+    def __init__(self, path: str, kind: str, deadline: float) -> None:
+        self._path = path
+        self._kind = kind
+        self._deadline = deadline
+
+    def key(self, node: str) -> str:
+        """Return how messages name a record."""
+        return f"{self._path}:{self._kind}/{node}"
+
+    def get(self, node: str) -> bytes | None:
+        """Return the value of one node."""
+        return self.get_many((node,)).get(node)
+
+    def get_many(self, nodes: "Iterable[str]") -> dict[str, bytes]:
+        """Return the values of the nodes that have one."""
+
+        def select(database: "Any") -> dict[str, bytes]:
+            database.execute("BEGIN")  # one snapshot for all batches
+            return {node: value for batch in batches for node, value in self._select(database, batch)}
+
+        names = list(dict.fromkeys(nodes))
+        batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
+        if not self._holds_database():
+            return {}
+        return self._run(select)
+
+    def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:
+        """Change the value of one node inside one transaction that no other writer can enter."""
+
+        def write(database: "Any") -> None:
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("BEGIN IMMEDIATE")
+            self._prepare(database)
+            stored = dict(self._select(database, [node])).get(node)
+            value = change(stored)
+            if value != stored:
+                database.execute(
+                    "INSERT INTO record VALUES (?, ?, ?, 1)"
+                    " ON CONFLICT (kind, node) DO UPDATE SET value = excluded.value, revision = revision + 1",
+                    (self._kind, node, value),
+                )
+            database.execute("COMMIT")
+
+        self._create_file()
+        self._run(write)
+
+    def delete(self, node: str) -> None:
+        """Remove the value of one node."""
+
+        def remove(database: "Any") -> None:
+            database.execute("PRAGMA synchronous = FULL")
+            database.execute("BEGIN IMMEDIATE")
+            database.execute("DELETE FROM record WHERE kind = ? AND node = ?", (self._kind, node))
+            database.execute("COMMIT")
+
+        if self._holds_database():
+            self._run(remove)
+
+    def _select(self, database: "Any", nodes: list[str]) -> "list[tuple[str, bytes]]":
+        marks = ",".join("?" * len(nodes))
+        rows = database.execute(
+            f"SELECT node, value FROM record WHERE kind = ? AND node IN ({marks})",  # noqa: S608 - marks only
+            (self._kind, *nodes),
+        )
+        return [(node, bytes(value)) for node, value in rows.fetchall()]
+
+    def _holds_database(self) -> bool:
+        """Tell whether there is a file with something in it: an absent or empty one holds no records."""
+        try:
+            return posix.stat(self._path).st_size > 0
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            raise self._error(_reason(error)) from None
+
+    def _create_file(self) -> None:
+        """Make the file with owner-only rights; SQLite itself would make it readable for others."""
+        try:
+            posix.close(posix.open(self._path, posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o600))
+        except FileNotFoundError:
+            raise self._error("its folder does not exist") from None
+        except PermissionError:
+            raise self._error("the file and its folder must be writable") from None
+        except OSError as error:
+            raise self._error(_reason(error)) from None
+
+    def _run(self, work: "Callable[[Any], Result]") -> "Result":
+        """Open the file, let `work` use it, close it; an unfinished transaction is rolled back by that."""
+        sqlite = _module()
+        try:
+            database = sqlite.connect(
+                self._path, timeout=max(self._deadline - time.monotonic(), 0.0), isolation_level=None
+            )
+        except sqlite.Error as error:
+            raise self._error(str(error)) from None
+        try:
+            self._check_ours(database)
+            return work(database)
+        except sqlite.DatabaseError as error:
+            raise self._error(_explained(str(error))) from None
+        finally:
+            database.close()
+
+    def _check_ours(self, database: "Any") -> None:
+        """Refuse a database that somebody else made."""
+        ((application,),) = database.execute("PRAGMA application_id").fetchall()
+        if application == APPLICATION_ID:
+            return
+        ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        if application or tables:
+            raise self._error("the file is another program's database; give another sqlite.path")
+
+    @staticmethod
+    def _prepare(database: "Any") -> None:
+        """Make the table in a new file, inside the transaction of the first write."""
+        ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master").fetchall()
+        if not tables:
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+
+    def _error(self, reason: str) -> StoreError:
+        return StoreError(f"sqlite {self._path}: {reason}")
+
+
+def _explained(reason: str) -> str:
+    """Add to SQLite's words what to do, where that is known."""
+    if "locked" in reason:
+        return f"{reason}: another writer held it until the time limit of this call"
+    if "readonly" in reason:
+        return f"{reason}: the file and its folder must be writable"
+    if "not a database" in reason:
+        return f"{reason}; give another sqlite.path"
+    return reason
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
+
+
+class _Functools:
+    """Stands in for functools while `_sqlite3` is loaded: all it takes from there is one decorator for adapters."""
+
+    @staticmethod
+    def lru_cache(*_: object, **__: object) -> "Callable[[Any], Any]":
+        return lambda function: function
+
+
+def _module() -> "Any":
+    """Load SQLite without what else the standard library's package would bring (a third of a start of Python)."""
+    stand_in = "functools" not in sys.modules
+    if stand_in:
+        sys.modules["functools"] = _Functools  # type: ignore[assignment]
+    try:
+        import _sqlite3
+    except (ImportError, AttributeError):
+        sys.modules.pop("functools", None)
+        import sqlite3 as _sqlite3  # type: ignore[no-redef]
+    finally:
+        if sys.modules.get("functools") is _Functools:  # type: ignore[comparison-overlap]
+            del sys.modules["functools"]
+    return _sqlite3
