@@ -140,7 +140,9 @@ class Resource:
 class Folders:
     """Paths that differ between clusters, as this process sees them. `registry` empty: register in the ordinary way.
 
-    `registry_host` is the same folder as the kubelet sees it. `pod_resources` empty: do not ask who holds what.
+    `registry_host` is the same folder as the kubelet sees it. `pod_resources` is the kubelet's pod resources socket;
+    empty: do not ask who holds what. `state` is where the held devices are remembered for release hooks; empty: in
+    `plugins`.
     """
 
     plugins: str = "/var/lib/kubelet/device-plugins"
@@ -148,6 +150,7 @@ class Folders:
     registry_host: str = ""
     pod_resources: str = ""
     cdi: str = "/var/run/cdi"
+    state: str = ""
 
 
 @dataclass(frozen=True, slots=True)
