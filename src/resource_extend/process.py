@@ -104,13 +104,14 @@ def _serve(
         data = read_request()
     except OSError as error:
         raise InputError(f"decode plugin input: read stdin: {_reason(error)}") from None
+    method = getattr(plugin, method_name(verb), None)
+    if method is None:  # only ANSWERED_UNLISTED comes here: nothing to remap, on whichever node
+        wire.decode_request(data, [row for row in REQUESTS[verb] if row[0] != "nodename"], plugin)
+        return b'{"engine_params_map":{}}'
     if verb == "get-metrics":
         arguments = {"nodes": wire.decode_nodes_of_pods(data)}
     else:
         arguments = wire.decode_request(data, REQUESTS[verb], plugin)
-    method = getattr(plugin, method_name(verb), None)
-    if method is None:  # only ANSWERED_UNLISTED comes here
-        return b'{"engine_params_map":{}}'
     limit = min(settings.call_timeout * 2 / 3, 20.0)
     answer = method(plugin(open_store(settings, plugin.name, started + limit), settings), **arguments)
     return b"{}" if verb in ANSWER_NOTHING else encode(answer)

@@ -11,7 +11,7 @@ from resource_extend.errors import InputError, Undecodable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
     from resource_extend.metrics import NodeOfPod
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEPLOY_COUNT_MAX = 1_000_000
 
 
-def decode_request(data: bytes, rows: tuple[tuple[str, str, str], ...], plugin: "type[Plugin]") -> "dict[str, Any]":
+def decode_request(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: "type[Plugin]") -> "dict[str, Any]":
     """Decode a request into the arguments of the verb's method, by argument name.
 
     Args:
