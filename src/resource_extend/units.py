@@ -57,6 +57,11 @@ def size_of(value: int | str | None) -> int:
     return parse_size(value) if isinstance(value, str) else value
 
 
+def truncated(number: int, divisor: int) -> int:
+    """Return number / divisor rounded toward zero; the divisor is positive."""
+    return number // divisor if number >= 0 else -(-number // divisor)
+
+
 def _with_unit(text: str) -> int:
     rest = text[1:] if text[0] == "-" else text
     last = len(rest) - 1
