@@ -1,0 +1,110 @@
+"""Volume bindings: `source:destination:flags:size` and four quotas (specification, storage 2.1 to 2.3)."""
+
+from msgspec import Struct
+
+from resource_extend.errors import InputError
+from resource_extend.storage.disk import quota_text
+from resource_extend.units import parse_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+
+class Binding(Struct, frozen=True):
+    """One volume of a workload.
+
+    `flags` is the held form: sorted and without doubles. `size` is in bytes; `quota` is read IOPS, write IOPS, read and
+    write bytes per second.
+    """
+
+    source: str
+    destination: str
+    flags: str
+    size: int
+    quota: tuple[int, int, int, int]
+
+    def scheduled(self) -> bool:
+        """Tell whether the scheduler chooses the device."""
+        return self.source.endswith("AUTO") or not self.source
+
+    def has_iops(self) -> bool:
+        """Tell whether any quota is asked for."""
+        quota = self.quota
+        return quota[0] > 0 or quota[1] > 0 or quota[2] > 0 or quota[3] > 0
+
+    def monopoly(self) -> bool:
+        """Tell whether the binding wants a device of its own."""
+        return "m" in self.flags and self.scheduled()
+
+    def unlimited(self) -> bool:
+        """Tell whether the binding takes whatever device has most left."""
+        return self.size == 0 and self.quota == (0, 0, 0, 0) and self.scheduled()
+
+    def identity(self) -> tuple[str, str, str]:
+        """Return what makes two bindings the same one: source, destination, held flags."""
+        return (self.source, self.destination, self.flags)
+
+    def full(self) -> str:
+        """Return the full form, 8 parts: the form of answers, plan keys and sorting."""
+        return f"{self.source}:{self.destination}:{_rendered(self.flags)}:{self.size}:{quota_text(self.quota)}"
+
+    def normalized(self) -> str:
+        """Return the form that engines read: without `m`, and 4 parts when no quota is set."""
+        text = f"{self.source}:{self.destination}:{_rendered(self.flags.replace('m', ''))}:{self.size}"
+        return text if self.quota == (0, 0, 0, 0) else f"{text}:{quota_text(self.quota)}"
+
+
+def _rendered(flags: str) -> str:
+    if "o" in flags:
+        return flags.replace("o", "").replace("r", "ro").replace("w", "wo")
+    return flags
+
+
+def needs_scheduling(bindings: "Iterable[Binding]") -> bool:
+    """Tell whether one of the bindings is scheduled or asks for a quota."""
+    return any(binding.scheduled() or binding.has_iops() for binding in bindings)
+
+
+def full_form(binding: Binding) -> str:
+    """Return the full form, as a sort key."""
+    return binding.full()
+
+
+def parse_binding(text: str) -> Binding:
+    """Return the binding that a text means.
+
+    Raises:
+        InputError: `<text>: invalid volume`, `dest must be provided: …`, or the text of a size that does not parse.
+    """
+    parts = text.split(":")
+    if not 2 <= len(parts) <= 8:
+        raise InputError(f"{text}: invalid volume")
+    source, destination = parts[0], parts[1]
+    flags = "".join(sorted(set(parts[2]))) if len(parts) > 2 else ""
+    size, *quota = [parse_size(part) for part in parts[3:]] or [0]
+    quota += [0] * (4 - len(quota))
+    binding = Binding(source, destination, flags or "rw", size, (quota[0], quota[1], quota[2], quota[3]))
+    if not destination:
+        raise InputError(
+            f"dest must be provided: {{Source:{source} Destination: Flags:{binding.flags} SizeInBytes:{size}"
+            f" ReadIOPS:{quota[0]} WriteIOPS:{quota[1]} ReadBPS:{quota[2]} WriteBPS:{quota[3]}}}: invalid volume"
+        )
+    return binding
+
+
+def parse_bindings(texts: "Iterable[str]", known: dict[str, Binding] | None = None) -> list[Binding]:
+    """Return the bindings of a list of texts; the first fault ends it.
+
+    Args:
+        texts: the texts, in order.
+        known: texts parsed before in this call, filled further: many workloads of one deploy have equal texts.
+    """
+    known = {} if known is None else known
+    bindings = []
+    for text in texts:
+        binding = known.get(text)
+        if binding is None:
+            binding = known[text] = parse_binding(text)
+        bindings.append(binding)
+    return bindings

@@ -1,0 +1,128 @@
+"""What the scheduler is asked for: bindings by class, their quotas as one integer each (specification, storage 7.2).
+
+All quotas of a binding, and all that is left of a disk, are kept in one integer with a lane for each dimension, and in
+each lane a guard bit above the number. What is left has its guard bits set; subtracting a quota keeps them set exactly
+when the quota fits in every lane. Dimensions that are asked for in fixed proportions need one lane only (14.4, form 3):
+with demands `unit x weight` a disk holds as many weights as the smallest of its `left // unit`.
+"""
+
+from msgspec import Struct
+
+from resource_extend.storage.binding import Binding
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    Numbers = Sequence[int]
+
+# Sums of billions of int64 fit below the guard bit.
+LANE = 96
+_NUMBER = (1 << LANE - 1) - 1
+UNBOUNDED = 1 << 200
+"""More passes than any node can hold."""
+
+
+class Demand(Struct):
+    """A list of bindings to place: each class in the order in which the scheduler takes it."""
+
+    normals: list[Binding]
+    monopoly: list[Binding]
+    unlimited: list[Binding]
+    mounts: list[Binding]
+    """Only those that ask for a quota: the others ask for nothing of a node."""
+    coupled: bool
+    """Imaginary normal workloads and monopoly ones eat the same quotas (7.5)."""
+    monopoly_size: int
+    """Bytes of all monopoly bindings together."""
+    monopoly_quota: int
+    quotas: dict[Binding, int]
+    """By normal or mount binding."""
+    lanes: list[list[tuple[int, int]]]
+    """For each lane the dimensions that share it, with their units."""
+    guard: int
+
+    @property
+    def needs_device(self) -> bool:
+        """Whether a node without devices can hold nothing of this."""
+        return bool(self.normals or self.monopoly or self.unlimited)
+
+    def packed_left(self, left: "Numbers") -> int:
+        """Return what is left of a disk. Of an overbooked one nothing is: not even a quota of 0 fits (7.1)."""
+        if min(left) < 0:
+            return self.guard - (self.guard >> LANE - 1)
+        packed = self.guard
+        shift = 0
+        for members in self.lanes:
+            packed += min([left[dimension] // unit for dimension, unit in members]) << shift
+            shift += LANE
+        return packed
+
+
+def demand_of(bindings: "Iterable[Binding]") -> Demand:
+    """Classify bindings (specification, storage 2.2 and 7.2)."""
+    normals, monopoly, unlimited, mounts = [], [], [], []
+    for binding in bindings:
+        if not binding.scheduled():
+            if binding.has_iops():
+                mounts.append(binding)
+        elif "m" in binding.flags:
+            monopoly.append(binding)
+        elif binding.unlimited():
+            unlimited.append(binding)
+        else:
+            normals.append(binding)
+    normals.sort(key=_size)
+    monopoly.sort(key=_size)
+    asking = [*normals, *mounts]
+    vectors = [binding.quota for binding in asking]
+    total = [sum(numbers) for numbers in zip((0, 0, 0, 0), *[binding.quota for binding in monopoly], strict=True)]
+    lanes, packed = _packed([*vectors, total])
+    coupled = any(total) and any([any(vector) for vector in vectors])  # noqa: C419
+    size = sum([binding.size for binding in monopoly])
+    guard = sum([1 << LANE * lane + LANE - 1 for lane in range(len(lanes) or 1)])
+    quotas = dict(zip(asking, packed, strict=False))
+    return Demand(normals, monopoly, unlimited, mounts, coupled, size, packed[-1], quotas, lanes, guard)
+
+
+def _size(binding: Binding) -> int:
+    return binding.size
+
+
+def _packed(vectors: "list[Numbers]") -> "tuple[list[list[tuple[int, int]]], list[int]]":
+    """Return the lanes that the vectors need, and each vector in one integer."""
+    members: dict[tuple[int, ...], list[tuple[int, int]]] = {}
+    for dimension in range(4):
+        column = [vector[dimension] for vector in vectors]
+        unit = 0
+        for number in column:
+            unit = _common_divisor(unit, number)
+        if unit:
+            members.setdefault(tuple([number // unit for number in column]), []).append((dimension, unit))
+    packed = [0] * len(vectors)
+    for lane, weights in enumerate(members):
+        for index, weight in enumerate(weights):
+            packed[index] += weight << LANE * lane
+    return list(members.values()), packed
+
+
+def _common_divisor(one: int, other: int) -> int:
+    while other:
+        one, other = other, one % other
+    return one
+
+
+def times(left: int, need: int, guard: int) -> int:
+    """Return how often a need can be taken from what is left of a disk; never from an overbooked one."""
+    rest = left - guard
+    if rest < 0:
+        return 0
+    if need <= _NUMBER:
+        return (rest & _NUMBER) // need if need else UNBOUNDED
+    count = UNBOUNDED
+    while need:
+        if asked := need & _NUMBER:
+            count = min(count, (rest & _NUMBER) // asked)
+        need >>= LANE
+        rest >>= LANE
+    return count

@@ -1,0 +1,73 @@
+"""A demand as it stands on the devices and mounts of one node, in the integers that the passes work with.
+
+A device is one integer, `free << shift | rank`, rank being its place in the order of names: comparing two compares
+(free, name), and comparing with `size << shift` tests whether a size fits (specification, storage 14.4, form 7).
+"""
+
+from resource_extend.storage.demand import Demand
+from resource_extend.storage.disk import Disk, covering
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+_SHIFT = 16
+
+
+class Layout:
+    """What of a node and a demand does not depend on free bytes and quotas.
+
+    Attributes:
+        demand: the demand.
+        names: device names in order; a device's rank is its index.
+        ranks: the same the other way round.
+        shift: bits below the free bytes of a device's integer.
+        mask: those bits.
+        disk_of: the covering disk's index by rank. Where there is none, that of an imaginary last one without anything.
+        normals: (size << shift, quota) of the normal bindings, in order.
+        pass_size: the sum of those sizes.
+        pass_quota: the sum of those quotas.
+        smallest: the smallest of those sizes.
+        mounts: (disk, quota) of the mount bindings that ask for one, in order.
+        mount_totals: the sum of those quotas by disk.
+        monopoly_size: size << shift of all monopoly bindings together.
+        monopoly_quota: their quota.
+    """
+
+    __slots__ = (
+        "demand",
+        "disk_of",
+        "mask",
+        "monopoly_quota",
+        "monopoly_size",
+        "mount_totals",
+        "mounts",
+        "names",
+        "normals",
+        "pass_quota",
+        "pass_size",
+        "ranks",
+        "shift",
+        "smallest",
+    )
+
+    def __init__(self, devices: "Iterable[str]", disks: "Sequence[Disk]", demand: Demand) -> None:
+        self.demand = demand
+        self.names = names = sorted(devices)
+        self.ranks = {name: rank for rank, name in enumerate(names)}
+        self.shift = shift = max(_SHIFT, len(names).bit_length())
+        self.mask = (1 << shift) - 1
+        nowhere = len(disks)
+        self.disk_of = [covering(disks, name) % (nowhere + 1) for name in names]
+        self.normals = [(binding.size << shift, demand.quotas[binding]) for binding in demand.normals]
+        self.pass_size = sum([size for size, _ in self.normals])
+        self.pass_quota = sum([quota for _, quota in self.normals])
+        self.smallest = self.normals[0][0] if self.normals else 0
+        self.mounts = [
+            (covering(disks, binding.source) % (nowhere + 1), demand.quotas[binding]) for binding in demand.mounts
+        ]
+        self.mount_totals: dict[int, int] = {}
+        for disk, quota in self.mounts:
+            self.mount_totals[disk] = self.mount_totals.get(disk, 0) + quota
+        self.monopoly_size = demand.monopoly_size << shift
+        self.monopoly_quota = demand.monopoly_quota

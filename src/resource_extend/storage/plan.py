@@ -1,0 +1,113 @@
+"""What placed slots mean for a workload and its engine (specification, storage 2.4, 8 step 5 and 9.5)."""
+
+from resource_extend.errors import ResourceError
+from resource_extend.storage.binding import Binding
+from resource_extend.storage.disk import Disk, covering, quota_text, summed
+from resource_extend.storage.workload import Workload
+from resource_extend.storage.workload_resource import EngineParams, WorkloadResource, plan_texts
+from resource_extend.units import in_int64
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from resource_extend.storage.disk import Quota
+    from resource_extend.storage.workload_resource import Plan
+
+
+def only_device(devices: dict[str, int]) -> tuple[str, int]:
+    """Return the device of a workload's plan entry and the bytes on it.
+
+    Raises:
+        ResourceError: the entry has none or several, which no plan of ours has.
+    """
+    if len(devices) != 1:
+        raise ResourceError("a volume plan entry needs exactly one device: invalid volume")
+    ((device, size),) = devices.items()
+    return device, size
+
+
+def apply_plan(bindings: "Sequence[Binding]", plan: "Plan") -> list[Binding]:
+    """Return the bindings with the planned devices as sources; a plan's entry is found by destination alone."""
+    by_destination = {binding.destination: devices for binding, devices in plan.items()}
+    applied = []
+    for binding in bindings:
+        devices = by_destination.get(binding.destination)
+        if devices is not None:
+            device, size = only_device(devices)
+            size = max(binding.size, size)
+            binding = Binding(device, binding.destination, binding.flags, size, binding.quota)  # noqa: PLW2901
+        applied.append(binding)
+    return applied
+
+
+def limit_plan(workload: Workload, plan: "Plan", raised: bool) -> "Plan":
+    """Return the plan of the limits: the scheduled limit bindings of which the plan has the identity.
+
+    Args:
+        workload: the request; request and limit lists pair by index.
+        plan: the plan of the requests.
+        raised: add what the limit is above the request, as a realloc does and a deploy does not.
+
+    Raises:
+        ResourceError: a size outside int64.
+    """
+    by_identity = {binding.identity(): devices for binding, devices in plan.items()}
+    result = {}
+    for asked, limit in zip(workload.request, workload.limit, strict=True):
+        devices = by_identity.get(limit.identity())
+        if devices is not None and limit.scheduled():
+            device, size = only_device(devices)
+            size += limit.size - asked.size if raised else 0
+            if not in_int64(size):
+                raise ResourceError("volume size is out of range: invalid volume")
+            result[limit] = {device: size}
+    return result
+
+
+def limit_rows(limits: "Sequence[Binding]", plan_limit: "Plan", disks: "Sequence[Disk]") -> list[Disk]:
+    """Return the quotas of the limits by disk of the node's capacity: mounts first, then the planned bindings.
+
+    Raises:
+        ResourceError: a number outside int64.
+    """
+    asked: list[tuple[Disk, Quota]] = []
+    for binding in limits:
+        if binding.has_iops() and not binding.scheduled():
+            _ask(asked, disks, binding.source, binding.quota)
+    for binding, devices in plan_limit.items():
+        if binding.has_iops():
+            _ask(asked, disks, only_device(devices)[0], binding.quota)
+    return summed(asked)
+
+
+def _ask(asked: "list[tuple[Disk, Quota]]", disks: "Sequence[Disk]", path: str, quota: "Quota") -> None:
+    index = covering(disks, path)
+    if index >= 0:
+        asked.append((disks[index], quota))
+
+
+def workload_of(
+    workload: Workload, plan: "Plan", rows: list[Disk], plan_limit: "Plan", rows_limit: list[Disk]
+) -> WorkloadResource:
+    """Return what a workload holds once it is placed."""
+    return WorkloadResource(
+        [binding.full() for binding in workload.request],
+        [binding.full() for binding in workload.limit],
+        plan_texts(plan),
+        plan_texts(plan_limit),
+        workload.storage_request,
+        workload.storage_limit,
+        rows,
+        rows_limit,
+    )
+
+
+def engine_params(workload: Workload, plan: "Plan", rows_limit: list[Disk], volume_changed: bool) -> EngineParams:
+    """Return what the engine of a placed workload is told."""
+    return EngineParams(
+        [binding.normalized() for binding in apply_plan(workload.limit, plan)],
+        volume_changed,
+        workload.storage_limit,
+        {disk.device: quota_text(disk.quota()) for disk in rows_limit},
+    )

@@ -1,0 +1,204 @@
+"""The storage resource behind the Plugin interface (specification, storage 5 to 10).
+
+A method imports what it needs when it is called: a call pays for the modules and structs of its own verb only.
+"""
+
+from msgspec import UNSET, Struct, UnsetType
+
+from resource_extend import records
+from resource_extend.plugin import Plugin
+from resource_extend.storage.node_request import NodeRequest as StorageNodeRequest
+from resource_extend.storage.resource import Record, Resource
+from resource_extend.storage.workload import WorkloadRequest as StorageWorkloadRequest
+from resource_extend.storage.workload_resource import WorkloadResource as StorageWorkloadResource
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from resource_extend.answers.calculate import CalculateDeploy, CalculateRealloc
+    from resource_extend.answers.capacity import MostIdleNode, NodesDeployCapacity
+    from resource_extend.answers.node import Capacity, Change, NodeResourceInfo, NodesResourceInfo
+    from resource_extend.metrics import MetricDescription, MetricRow, NodeOfPod
+
+
+class StorageEngineInfo(Struct, rename={"total": "StorageTotal"}):
+    """The engine's storage total in bytes, as core spells it, or as older reports do when that key is missing."""
+
+    total: int | None | UnsetType = UNSET
+    storage_total: int | None = None
+
+    def bytes_total(self) -> int:
+        """Return the bytes, 0 when the report has none."""
+        return (self.storage_total if isinstance(self.total, UnsetType) else self.total) or 0
+
+
+class StoragePlugin(Plugin):
+    """Volumes, disk quotas and storage space."""
+
+    name = "storage"
+    NodeResource = Resource
+    NodeRequest = StorageNodeRequest
+    WorkloadResource = StorageWorkloadResource
+    WorkloadRequest = StorageWorkloadRequest
+    EngineInfo = StorageEngineInfo
+
+    def calculate_deploy(self, nodename: str, deploy_count: int, request: StorageWorkloadRequest) -> "CalculateDeploy":
+        """Choose devices for each of the workloads."""
+        from resource_extend.answers.calculate import CalculateDeploy
+        from resource_extend.storage.deploy import deploy
+        from resource_extend.storage.workload import folded, parse_request, validate
+
+        workload = folded(validate(parse_request(request)))
+        if deploy_count <= 0:
+            return CalculateDeploy([], [])
+        return CalculateDeploy(*deploy(self._read(nodename), workload, deploy_count))
+
+    def calculate_realloc(
+        self, nodename: str, resource: StorageWorkloadResource, request: StorageWorkloadRequest
+    ) -> "CalculateRealloc":
+        """Add the request, a difference, to what the workload holds; what it keeps stays where it is."""
+        from resource_extend.answers.calculate import CalculateRealloc
+        from resource_extend.storage.realloc import merged_change, reallocate
+        from resource_extend.storage.workload import parse_request
+
+        change = merged_change(resource, parse_request(request))
+        return CalculateRealloc(*reallocate(self._read(nodename), change))
+
+    def add_node(self, nodename: str, resource: StorageNodeRequest, info: StorageEngineInfo | None) -> "Capacity":
+        """Create the record; without any storage given it gets 80 % of what the engine reports."""
+        from resource_extend.answers.node import Capacity
+        from resource_extend.storage.node_request import parse_node_request
+        from resource_extend.storage.resource import in_range, validated
+        from resource_extend.units import truncated
+
+        capacity = parse_node_request(resource, "$.resource")
+        if not capacity.storage and info is not None:
+            total = truncated(info.bytes_total() * 8, 10)
+            capacity = Resource(capacity.volumes, capacity.disks, total)
+        record = validated(Record(in_range(capacity)))
+        records.create(self.store, nodename, record)
+        return Capacity(record.capacity)
+
+    def remove_node(self, nodename: str) -> None:
+        """Delete the record."""
+        self.store.delete(nodename)
+
+    def get_nodes_deploy_capacity(self, nodenames: list[str], request: StorageWorkloadRequest) -> "NodesDeployCapacity":
+        """Count how many such workloads each node can take."""
+        from resource_extend.answers.capacity import NodesDeployCapacity
+        from resource_extend.storage.capacity import node_capacity
+        from resource_extend.storage.workload import folded, parse_request, validate
+
+        workload = folded(validate(parse_request(request)))
+        known = records.read_many(self.store, Record, nodenames)
+        nodes = {}
+        for node in nodenames:
+            answer = node_capacity(known.get(node) or Record(), workload, self.settings.max_deploy_count)
+            if answer is not None:
+                nodes[node] = answer
+        return NodesDeployCapacity(nodes, sum([node.capacity for node in nodes.values()]))
+
+    def set_node_resource_capacity(
+        self,
+        nodename: str,
+        resource: Resource | None,
+        resource_request: StorageNodeRequest | None,
+        delta: bool,
+        incr: bool,
+    ) -> "Change":
+        """Set or change what the node has."""
+        from resource_extend.answers.node import Change
+        from resource_extend.storage.change import capacity_change
+
+        change = capacity_change(resource, resource_request, delta, incr)
+        before, after = records.update(self.store, Record, nodename, change)
+        return Change(before.capacity, after.capacity)
+
+    def get_node_resource_info(
+        self, nodename: str, workloads_resource: list[StorageWorkloadResource]
+    ) -> "NodeResourceInfo | None":
+        """Compare the usage with the workloads' sum."""
+        from resource_extend.answers.node import NodeResourceInfo
+        from resource_extend.storage.resource import differences
+        from resource_extend.storage.workload_resource import booked
+
+        workloads = booked(workloads_resource)
+        record = records.read(self.store, Record, nodename)
+        if record is None:
+            return None
+        diffs, _ = differences(record.usage, workloads)
+        return NodeResourceInfo(record.capacity, record.usage, diffs)
+
+    def get_nodes_resource_info(self, nodenames: list[str]) -> "NodesResourceInfo":
+        """List the records of the nodes."""
+        from resource_extend.answers.node import NodeResource, NodesResourceInfo
+
+        known = records.read_many(self.store, Record, nodenames)
+        nodes = {node: known.get(node) or Record() for node in nodenames}
+        return NodesResourceInfo({node: NodeResource(record.capacity, record.usage) for node, record in nodes.items()})
+
+    def set_node_resource_info(self, nodename: str, capacity: Resource, usage: Resource) -> None:
+        """Store exactly this capacity and this usage."""
+        from resource_extend.storage.resource import validated
+
+        records.replace(self.store, nodename, validated(Record(capacity, usage)))
+
+    def set_node_resource_usage(
+        self,
+        nodename: str,
+        resource: Resource | None,
+        resource_request: StorageNodeRequest | None,
+        workloads_resource: list[StorageWorkloadResource],
+        delta: bool,
+        incr: bool,
+    ) -> "Change":
+        """Set or change what of the node is allocated."""
+        from resource_extend.answers.node import Change
+        from resource_extend.storage.change import usage_change
+
+        change = usage_change(resource, resource_request, workloads_resource, delta, incr)
+        before, after = records.update(self.store, Record, nodename, change)
+        return Change(before.usage, after.usage)
+
+    def get_most_idle_node(self, nodenames: list[str]) -> "MostIdleNode":
+        """Name the first node: storage has no opinion, and other plugins have a higher priority."""
+        from resource_extend.answers.capacity import MostIdleNode
+
+        return MostIdleNode(nodenames[0], 1)
+
+    def fix_node_resource(self, nodename: str, workloads_resource: list[StorageWorkloadResource]) -> "NodeResourceInfo":
+        """Make the usage the workloads' sum; without a difference nothing is written."""
+        from resource_extend.answers.node import NodeResourceInfo
+        from resource_extend.storage.resource import differences, validated
+        from resource_extend.storage.workload_resource import booked
+
+        workloads = booked(workloads_resource)
+
+        def change(record: Record) -> Record:
+            diffs, summed = differences(record.usage, workloads)
+            return validated(Record(record.capacity, summed)) if diffs else record
+
+        before, after = records.update(self.store, Record, nodename, change, must_exist=True)
+        diffs, _ = differences(before.usage, workloads)
+        return NodeResourceInfo(after.capacity, after.usage, diffs)
+
+    def get_metrics_description(self) -> "list[MetricDescription]":
+        """Describe the metrics."""
+        from resource_extend.storage import metrics
+
+        return metrics.descriptions()
+
+    def get_metrics(self, nodes: "list[NodeOfPod]") -> "list[MetricRow]":
+        """Give the storage of each node, used and in total."""
+        from resource_extend.storage import metrics
+
+        known = records.read_many(self.store, Record, [node.nodename for node in nodes]) if nodes else {}
+        return [
+            row
+            for node in nodes
+            for record in (known.get(node.nodename) or Record(),)
+            for row in metrics.rows(node, record.capacity.storage, record.usage.storage)
+        ]
+
+    def _read(self, node: str) -> Record:
+        """Return a node's record, the empty one for an unknown node."""
+        return records.read(self.store, Record, node) or Record()

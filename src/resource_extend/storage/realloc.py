@@ -1,0 +1,98 @@
+"""Changing what a workload holds (specification, storage 9)."""
+
+from msgspec import Struct
+
+from resource_extend.errors import ResourceError
+from resource_extend.storage.affinity import Unplaceable, replan
+from resource_extend.storage.binding import needs_scheduling
+from resource_extend.storage.deploy import SHORTAGE
+from resource_extend.storage.disk import add
+from resource_extend.storage.plan import apply_plan, engine_params, limit_plan, limit_rows, only_device, workload_of
+from resource_extend.storage.resource import Record, Resource, in_range
+from resource_extend.storage.workload import Workload, merge, total_size, validate
+from resource_extend.storage.workload import in_range as storage_in_range
+from resource_extend.storage.workload_resource import EngineParams, Held, WorkloadResource, parse_workload
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from resource_extend.storage.workload_resource import Plan
+
+DELTA_KEY = "fake-source:fake-destination:fake-flags:0:0:0:0:0"
+"""The binding that a difference of plans is kept under: only its bytes by device count."""
+
+
+class Change(Struct):
+    """A realloc before its node is known: the origin, the merged request, and whether volumes are placed anew."""
+
+    origin: WorkloadResource
+    held: Held
+    merged: Workload
+    reschedule: bool
+
+
+def merged_change(origin: WorkloadResource, asked: Workload) -> Change:
+    """Merge a request, which is a difference, into what a workload holds (specification, storage 9.1 steps 1 to 4).
+
+    Raises:
+        InputError, ResourceError: the origin is malformed, or the merged request is invalid.
+    """
+    held = parse_workload(origin)
+    for plan in (held.plan_request, held.plan_limit):
+        for devices in plan.values():
+            only_device(devices)
+    storage_request = asked.storage_request + origin.storage_request + total_size(asked.request)
+    storage_limit = asked.storage_limit + origin.storage_limit + total_size(asked.limit)
+    merged = validate(
+        Workload(
+            merge(asked.request, held.request),
+            merge(asked.limit, held.limit),
+            storage_in_range(storage_request),
+            storage_in_range(storage_limit),
+        )
+    )
+    return Change(origin, held, merged, needs_scheduling(asked.request))
+
+
+def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadResource, WorkloadResource]:
+    """Return the new engine params, the difference to book on the node, and what the workload then holds.
+
+    Raises:
+        ResourceError: `cannot alloc a plan, not enough resource`, or a number outside int64.
+    """
+    origin, held, merged = change.origin, change.held, change.merged
+    if merged.storage_request - origin.storage_request > record.capacity.storage - record.usage.storage:
+        raise ResourceError(SHORTAGE)
+    plan, rows = held.plan_request, origin.disks_request
+    if change.reschedule:
+        try:
+            plan, rows = replan(record, merged.request, held.request, held.plan_request)
+        except Unplaceable:
+            raise ResourceError(SHORTAGE) from None
+    plan_limit = limit_plan(merged, plan, raised=True)
+    rows_limit = limit_rows(merged.limit, plan_limit, record.capacity.disks)
+    target = workload_of(merged, plan, rows, plan_limit, rows_limit)
+    delta = WorkloadResource(
+        volume_plan_request=_plan_delta(plan, held.plan_request),
+        storage_request=storage_in_range(merged.storage_request - origin.storage_request),
+        disks_request=add(rows, origin.disks_request, -1),
+    )
+    return engine_params(merged, plan, rows_limit, _moved(merged, plan, held)), delta, target
+
+
+def _plan_delta(plan: "Plan", old: "Plan") -> dict[str, dict[str, int]]:
+    """Return the bytes by device that a new plan takes more than the old one, zeros included."""
+    if not plan and not old:
+        return {}
+    sizes: dict[str, int] = {}
+    for sign, entries in ((1, plan), (-1, old)):
+        for devices in entries.values():
+            for device, size in devices.items():
+                sizes[device] = sizes.get(device, 0) + sign * size
+    return {DELTA_KEY: in_range(Resource(sizes)).volumes}
+
+
+def _moved(merged: Workload, plan: "Plan", held: Held) -> bool:
+    """Tell whether the engine has to bind something anew; a change of size alone is none."""
+    new = [binding.identity() for binding in apply_plan(merged.limit, plan)]
+    old = {binding.identity() for binding in apply_plan(held.limit, held.plan_limit)}
+    return len(new) != len(old) or not old.issuperset(new)
