@@ -1,0 +1,33 @@
+"""A fixed number of devices with nothing behind them: the kubelet counts, containers get no node."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from resource_extend.kubernetes.devices.identity import Identity
+from resource_extend.kubernetes.devices.match import Match
+from resource_extend.kubernetes.devices.tree import Tree
+
+
+@dataclass(frozen=True, slots=True)
+class CounterMember:
+    """`count` devices, numbered from 0."""
+
+    count: int
+    optional: bool = False
+    limit: int = 1
+
+    def open(self, _tree: Tree) -> CounterFinder:
+        """Make the finder."""
+        return CounterFinder(self.count)
+
+
+class CounterFinder:
+    """Gives the same numbers each time."""
+
+    def __init__(self, count: int) -> None:
+        self._matches = [Match(Identity(str(n), str(n)), str(n)) for n in range(count)]
+
+    def find(self) -> list[Match]:
+        """List one match a number."""
+        return self._matches
