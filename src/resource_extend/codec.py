@@ -21,7 +21,7 @@ INT64_MIN = -(2**63)
 INT64_MAX = 2**63 - 1
 
 # Every digit becomes 0, so that a run of 19 digits - the shortest integer that can leave int64 - shows as 19 zeros.
-_DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
+DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
 _INT64_DIGITS = b"0" * 19
 
 # Keys that come from data are sorted, so that equal values are equal texts (specification, protocol 5).
@@ -39,7 +39,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     try:
         # msgspec does not look at the bytes of what it skips, so check them all here.
         str(data, "utf-8")
-        if _INT64_DIGITS not in data.translate(_DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data:
+        if _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data:
             return decode_json(data, type=shape)
     except ValidationError:
         pass

@@ -7,7 +7,7 @@ protocol 4.3).
 from msgspec import UNSET, DecodeError, Struct
 from msgspec.json import Decoder
 
-from resource_extend.codec import INT64_MAX, INT64_MIN
+from resource_extend.codec import DIGITS_TO_ZERO, INT64_MAX, INT64_MIN
 from resource_extend.errors import Undecodable
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _UNION = type(int | str)
 _NONE = type(None)
+_DIGITS_TOO_MANY = b"0" * 1000
 
 
 class _Fraction:
@@ -31,19 +32,27 @@ class _Fraction:
 
 def decode_exactly(data: bytes, shape: "type[Shape]") -> "Shape":
     """Decode UTF-8 JSON into a Struct type. See `codec.decode`."""
+    if _DIGITS_TOO_MANY in data.translate(DIGITS_TO_ZERO):
+        data = _with_short_integers(data)
     try:
         value = Decoder(float_hook=_integral).decode(data)
-    except RecursionError:
-        raise Undecodable("nested too deeply") from None
+        result: Shape = _shaped({} if value is None else value, shape, "$")
     except DecodeError as error:
         raise Undecodable(str(error)) from None
-    except ValueError:  # the interpreter's own limit on the digits of an integer
-        raise Undecodable("a number has too many digits") from None
-    try:
-        result: Shape = _shaped({} if value is None else value, shape, "$")
     except RecursionError:
         raise Undecodable("nested too deeply") from None
     return result
+
+
+def _with_short_integers(data: bytes) -> bytes:
+    """Write integers of very many digits as another number beyond int64: msgspec refuses them, even where ignored."""
+    import re
+
+    def shorter(token: "re.Match[bytes]") -> bytes:
+        digits = token[0].removeprefix(b"-")
+        return b"1e99" if len(digits) > 99 and digits.isdigit() and digits[0] != ord("0") else token[0]
+
+    return re.sub(rb'"[^"\\]*(?:\\.[^"\\]*)*"?|[-+.0-9Ee]+', shorter, data, flags=re.DOTALL)
 
 
 def _integral(literal: str) -> "int | _Fraction":
@@ -55,7 +64,11 @@ def _integral(literal: str) -> "int | _Fraction":
     if not significant:
         return 0
     # Without its trailing zeros the number is significant x 10^scale.
-    scale = int(exponent or "0") - len(fraction) + len(digits) - len(digits.rstrip("0"))
+    power = exponent.lstrip("+-").lstrip("0")
+    if len(power) > 18:  # beyond the length of any text; Python refuses to read thousands of digits
+        return _Fraction(integral=not exponent.startswith("-"))
+    scale = (-1 if exponent.startswith("-") else 1) * int(power or "0")
+    scale += len(digits) - len(digits.rstrip("0")) - len(fraction)
     if scale < 0:
         return _Fraction(integral=False)
     if scale + len(significant) > 19:  # 10^19 is beyond int64: no need to compute it
