@@ -22,7 +22,7 @@ from resource_extend.errors import PluginError
 from resource_extend.kubernetes import api, rpc, sockets
 from resource_extend.kubernetes.endpoint import Endpoint
 from resource_extend.kubernetes.folder import PluginFolder
-from resource_extend.kubernetes.logs import note, warn
+from resource_extend.kubernetes.logs import LOGGER, note, warn
 from resource_extend.kubernetes.loss import Delay, LostError, refusal
 from resource_extend.kubernetes.service import Service, options
 
@@ -90,6 +90,10 @@ class Lifecycle:
                     await self._round()
                 except PluginError as error:
                     await self._lose(error)
+                except Exception as error:
+                    # Never the end of a resource, and never of the process.
+                    LOGGER.exception("unexpected error")
+                    await self._lose(LostError("internal", repr(error)))
         finally:
             await self._close()
             self._folder.unwatch(self._poke.set)
@@ -105,6 +109,7 @@ class Lifecycle:
         if not self._registry:
             self._enter(State.INIT)
             await self._until(lambda: self._folder.kubelet is not None)
+            self._kubelet = self._folder.kubelet
         if self._stopping:
             return
         self._enter(State.SERVING)
@@ -178,13 +183,19 @@ class Lifecycle:
             return LostError("socket_removed", "our socket was removed from the folder")
         if self._registry:
             return LostError("refused", f"the kubelet says: {endpoint.registered}") if endpoint.registered else None
-        # Looked at twice: the folder's view may be older than what was read right before Register.
-        same = {None, self._kubelet}
-        if self._folder.kubelet not in same and sockets.identity(self._folder.kubelet_socket) not in same:
+        if self._new_kubelet():
             return LostError("kubelet_restarted", "the kubelet made its socket again")
         if self._sibling_left(os.path.basename(endpoint.path)):
             return LostError("sibling_left", "another instance that offered this resource is gone")
         return None
+
+    def _new_kubelet(self) -> bool:
+        """Tell whether the kubelet's socket is another one than we registered with."""
+        same = {None, self._kubelet}
+        if self._registry or self._folder.kubelet in same:
+            return False
+        # The folder's view may be older than what was read right before Register.
+        return sockets.identity(self._folder.kubelet_socket) not in same
 
     def _sibling_left(self, own_name: str) -> bool:
         """Tell whether an instance that came after us left again: kubelets up to 1.36 then use nobody's devices."""
@@ -209,8 +220,7 @@ class Lifecycle:
         self._enter(State.LOST, str(error), next_try=f"{pause:.1f}s")
         await self._close()
         await asyncio.sleep(SETTLE)
-        seen = self._kubelet
-        if await self._until(lambda: not self._registry and self._folder.kubelet not in {None, seen}, pause):
+        if await self._until(self._new_kubelet, pause):
             self._delay.reset()
 
     async def _close(self) -> None:

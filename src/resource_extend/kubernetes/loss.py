@@ -51,7 +51,7 @@ def refusal(error: grpc.RpcError, deadline: float) -> LostError:
     text = rpc.error_text(error)
     code = error.code() if isinstance(error, grpc.aio.AioRpcError) else None
     if code is grpc.StatusCode.UNAVAILABLE:
-        return LostError("unreachable", f"nobody answers on kubelet.sock: {text}")
+        return LostError("unreachable", f"nobody answers on kubelet.sock: {text.rpartition('error: ')[2]}")
     if code is grpc.StatusCode.DEADLINE_EXCEEDED:
         return LostError("timeout", f"Register took longer than {deadline:g} s")
     for words, meaning in EXPLANATIONS.items():

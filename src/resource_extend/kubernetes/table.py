@@ -54,7 +54,7 @@ class DeviceTable:
         self.devices: Mapping[str, Device] = {}
         self.snapshot = b""
         self.version = 0
-        self._listed: list[Device] | None = None
+        self.listed: list[Device] | None = None
         self._watchers: set[asyncio.Event] = set()
 
     def publish(self, devices: list[Device]) -> bool:
@@ -62,10 +62,10 @@ class DeviceTable:
 
         Raises SnapshotTooLarge and keeps the old list then.
         """
-        if devices == self._listed:
+        if devices == self.listed:
             return False
         snapshot = build_snapshot(devices)
-        self._listed = devices
+        self.listed = devices
         self.devices = {device.id: device for device in devices}
         if self.version and snapshot == self.snapshot:
             return False

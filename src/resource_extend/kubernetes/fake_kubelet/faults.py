@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from resource_extend.kubernetes.api import MESSAGE_LIMIT
 
@@ -56,4 +56,3 @@ class Faults:
     no_stream: bool = False
     authority: str = "localhost"
     no_checkpoint: bool = False
-    log: list[str] = field(default_factory=list)

@@ -1,0 +1,130 @@
+"""What the commands `check`, `list` and `allocate` find out: a configuration tried on this node, none registered."""
+
+from __future__ import annotations
+
+import asyncio
+import grp
+import os
+import pwd
+import stat
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from resource_extend.errors import PluginError
+from resource_extend.kubernetes import sockets
+from resource_extend.kubernetes.model import AllocationError, Config, Device, DeviceAnswer, Resource, Roots
+from resource_extend.kubernetes.runner import Rules
+from resource_extend.kubernetes.service import container_answer
+from resource_extend.kubernetes.table import build_snapshot
+
+
+@dataclass(frozen=True)
+class Found:
+    """The devices of one resource on this node, or why they could not be listed."""
+
+    resource: Resource
+    devices: tuple[Device, ...]
+    error: str = ""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of `check`. `error`: the configuration cannot work as it is; otherwise something worth knowing."""
+
+    error: bool
+    text: str
+
+
+async def _scan(resource: Resource, roots: Roots) -> Found:
+    try:
+        devices = await resource.source.open(resource.name, roots).scan(frozenset(), time.monotonic())
+    except Exception as error:
+        return Found(resource, (), str(error) or repr(error))
+    return Found(resource, tuple(devices))
+
+
+async def scan_all(config: Config) -> list[Found]:
+    """Scan every resource once, all at the same time."""
+    return list(await asyncio.gather(*(_scan(resource, config.roots) for resource in config.resources)))
+
+
+def check(config: Config, found: Iterable[Found]) -> Iterator[Finding]:
+    """Say what is wrong or worth knowing: folder, socket path, size of the list, nodes and who may open them."""
+    owners: dict[str, str] = {}
+    for item in found:
+        name = item.resource.name
+        path = os.path.join(config.folders.registry or config.folders.plugins, sockets.fresh_name(name))
+        try:
+            sockets.check_bindable(path)
+            size = len(build_snapshot(item.devices))
+        except PluginError as error:
+            yield Finding(error=True, text=f"{name}: {error}")
+            continue
+        if item.error:
+            yield Finding(error=True, text=f"{name}: {item.error}")
+            continue
+        healthy = sum(device.healthy for device in item.devices)
+        yield Finding(error=False, text=f"{name}: {len(item.devices)} devices, {healthy} healthy, list of {size} bytes")
+        for device in item.devices:
+            if not device.healthy:
+                yield Finding(error=False, text=f"{name}: {device.id} is not healthy: {device.reason}")
+        yield from _check_nodes(config, item, owners)
+
+
+def _check_nodes(config: Config, found: Found, owners: dict[str, str]) -> Iterator[Finding]:
+    """Check the device nodes of a resource; `owners` says which resource offers a node already."""
+    name = found.resource.name
+    for path in sorted({node.host_path for device in found.devices for node in device.answer.nodes}):
+        other = owners.setdefault(path, name)
+        if other != name:
+            yield Finding(error=True, text=f"{path} is offered by {other} and by {name}: two pods may get it at once")
+        seen = seen_path(config.roots, path)
+        try:
+            status = os.stat(seen)
+        except OSError as error:
+            yield Finding(error=False, text=f"{name}: {path} cannot be looked at: {error.strerror}")
+            continue
+        access = f"{path} belongs to {_user(status.st_uid)}:{_group(status.st_gid)}, {stat.filemode(status.st_mode)}"
+        only_root = (
+            status.st_uid == 0 and not status.st_mode & 0o006 and (status.st_gid == 0 or not status.st_mode & 0o060)
+        )
+        hint = "; only root can open it, a container with another user cannot" if only_root else ""
+        yield Finding(error=False, text=f"{name}: {access}{hint}")
+
+
+def seen_path(roots: Roots, host_path: str) -> str:
+    """Say where this process sees a path of the host's /dev or /sys."""
+    for prefix, root in (("/dev", roots.dev), ("/sys", roots.sys)):
+        if host_path == prefix or host_path.startswith(prefix + "/"):
+            return root.rstrip("/") + host_path[len(prefix) :]
+    return host_path
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)
+
+
+def _group(number: int) -> str:
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def dry_allocate(found: Iterable[Found], name: str, ids: Iterable[str], rules: Rules) -> DeviceAnswer:
+    """Say what a container would get with the devices `ids` of resource `name`. Raises AllocationError."""
+    by_name = {item.resource.name: item for item in found}
+    if name not in by_name:
+        raise AllocationError(f"no resource {name!r} is configured; there are: {', '.join(sorted(by_name))}")
+    item = by_name[name]
+    if item.error:
+        raise AllocationError(f"{name}: {item.error}")
+    devices = {device.id: device for device in item.devices}
+    missing = sorted(set(ids) - set(devices))
+    if missing:
+        raise AllocationError(f"{name} has no device {', '.join(missing)}; there are: {', '.join(devices) or 'none'}")
+    return container_answer(item.resource, [devices[one] for one in ids], rules.combine)
