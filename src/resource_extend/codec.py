@@ -37,9 +37,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
         Undecodable: the text is not JSON, not UTF-8, or not of the shape; the text names the JSON path.
     """
     try:
-        # msgspec does not look at the bytes of what it skips, so check them all here.
-        str(data, "utf-8")
-        if _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data:
+        if is_plain(data):
             return decode_json(data, type=shape)
     except ValidationError:
         pass
@@ -52,3 +50,13 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     from resource_extend.exact import decode_exactly
 
     return decode_exactly(data, shape)
+
+
+def is_plain(data: bytes) -> bool:
+    """Tell whether msgspec alone decides rightly about one text, or about several joined by line breaks.
+
+    Raises:
+        UnicodeDecodeError: the text is not UTF-8; msgspec does not look at the bytes of what it skips.
+    """
+    str(data, "utf-8")
+    return _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
 def read(store: "Store", shape: "type[Record]", node: str) -> "Record | None":
     """Return the record of a node, None for an unknown node."""
     value = store.get(node)
-    return None if value is None else _decoded(store, shape, node, value)
+    return None if value is None else decoded(store, shape, node, value)
 
 
 def read_many(store: "Store", shape: "type[Record]", nodes: "Iterable[str]") -> "dict[str, Record]":
     """Return the records of the nodes that have one. Equal values are decoded once: treat the records as frozen."""
-    decoded: dict[bytes, Record] = {}
+    seen: dict[bytes, Record] = {}
     records = {}
     for node, value in store.get_many(nodes).items():
-        record = decoded.get(value)
+        record = seen.get(value)
         if record is None:
-            record = decoded[value] = _decoded(store, shape, node, value)
+            record = seen[value] = decoded(store, shape, node, value)
         records[node] = record
     return records
 
@@ -71,7 +71,7 @@ def update(
     def change_value(value: bytes | None) -> bytes:
         if value is None and must_exist:
             raise ResourceError(f"key: {node}: node not exists")
-        before = shape() if value is None else _decoded(store, shape, node, value)
+        before = shape() if value is None else decoded(store, shape, node, value)
         after = change(before)
         seen[:] = before, after
         return value if value is not None and after is before else encode(after)
@@ -86,7 +86,12 @@ def replace(store: "Store", node: str, record: object) -> None:
     store.update(node, lambda _: encode(record))
 
 
-def _decoded(store: "Store", shape: "type[Record]", node: str, value: bytes) -> "Record":
+def decoded(store: "Store", shape: "type[Record]", node: str, value: bytes) -> "Record":
+    """Return the record that a stored value is.
+
+    Raises:
+        CorruptRecord: it is none; the text names the key.
+    """
     try:
         return decode(value, shape)
     except Undecodable as error:
