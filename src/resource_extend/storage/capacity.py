@@ -1,27 +1,211 @@
-"""How many workloads a node can take (specification, storage 5.3)."""
+"""How many workloads each of many nodes can take (specification, storage 5.3).
+
+A thousand nodes cost little more than reading them: equal records are computed once, a capacity that many records share
+is decoded once (14.4, form 8), and what depends on its devices and mounts alone is worked out once.
+"""
+
+from msgspec import DecodeError
+from msgspec.json import Decoder
 
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
+from resource_extend.codec import is_plain
 from resource_extend.storage.binding import needs_scheduling
-from resource_extend.storage.resource import Record
-from resource_extend.storage.schedule import place
+from resource_extend.storage.counting import counter
+from resource_extend.storage.demand import demand_of
+from resource_extend.storage.layout import Layout
+from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
 from resource_extend.storage.workload import Workload, total_size
 from resource_extend.units import truncated
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
 
-def node_capacity(record: Record, workload: Workload, most: int) -> NodeDeployCapacity | None:
-    """Return what the capacity query answers for one node, None when it can take nothing."""
-    count = most
-    if needs_scheduling(workload.request):
-        count = sum([slots.count for slots in place(state_of(record), workload.request, most)])
-    asked = workload.storage_request
-    if asked > 0:
-        count = min(count, truncated(record.capacity.storage - record.usage.storage, asked))
-    if count <= 0:
-        return None
-    if workload.request or not asked:
-        whole = sum(record.capacity.volumes.values())
-        used, asked = sum(record.usage.volumes.values()), total_size(workload.request)
-    else:
-        whole, used = record.capacity.storage, record.usage.storage
-    return NodeDeployCapacity(count, ratio(used, whole), ratio(asked, whole))
+_CAPACITY = b'{"capacity":'
+_USAGE = b',"usage":'
+_decode = Decoder(Resource).decode
+
+
+class _Whole:
+    """A capacity, and what of the answers depends on it alone.
+
+    Attributes:
+        capacity: the resource.
+        head: the bytes with which every record of this capacity begins, up to its usage.
+        known: the answers so far, by the rest of the record's bytes.
+        layout: the demand on these devices and mounts.
+        devices: (integer of the whole device, name), ascending.
+        disks: index of a disk by device; None when a device is doubled.
+        quotas: each disk's four numbers.
+        left: each disk's integer while nothing of it is used.
+        volumes: bytes of all volumes.
+        rate: the part of the node that one workload takes.
+    """
+
+    __slots__ = ("capacity", "devices", "disks", "head", "known", "layout", "left", "quotas", "rate", "volumes")
+
+    def __init__(self, capacity: Resource, head: bytes, query: "CapacityQuery") -> None:
+        self.capacity = capacity
+        self.head = head
+        self.known: dict[bytes, NodeDeployCapacity | None] = {}
+        self.volumes = sum(capacity.volumes.values())
+        self.rate = ratio(query.rated, self.volumes if query.by_volumes else capacity.storage)
+        if not query.scheduled:
+            return
+        self.layout = layout = query.layout(capacity)
+        shift, ranks = layout.shift, layout.ranks
+        self.devices = sorted([(size << shift | ranks[device], device) for device, size in capacity.volumes.items()])
+        self.disks = {disk.device: index for index, disk in enumerate(capacity.disks)}
+        self.quotas = [disk.quota() for disk in capacity.disks]
+        self.left = [*[query.demand.packed_left(quota) for quota in self.quotas], query.demand.guard]
+
+
+class CapacityQuery:
+    """One request, asked of many nodes."""
+
+    def __init__(self, workload: Workload, most: int) -> None:
+        """Prepare a query.
+
+        Args:
+            workload: the request, validated and folded.
+            most: the cap on workloads of one node.
+        """
+        self.most = most
+        self.storage = workload.storage_request
+        self.by_volumes = bool(workload.request) or not self.storage
+        self.rated = total_size(workload.request) if self.by_volumes else self.storage
+        self.demand = demand_of(workload.request)
+        self.scheduled = needs_scheduling(workload.request)
+        self.count = counter(self.demand)
+        self._layouts: dict[object, Layout] = {}
+        self._wholes: dict[bytes, _Whole] = {}
+        self._last = _Whole(Resource(), b"\n", self)  # no record begins like this
+        self._unknown = self._answer(self._last, Resource())
+
+    def layout(self, capacity: Resource) -> Layout:
+        """Return the demand on the devices and mounts of a capacity."""
+        shape = (tuple(capacity.volumes), tuple([tuple(disk.mounts) for disk in capacity.disks]))
+        layout = self._layouts.get(shape)
+        if layout is None:
+            layout = self._layouts[shape] = Layout(capacity.volumes, capacity.disks, self.demand)
+        return layout
+
+    def answers(
+        self, nodes: "Iterable[str]", values: "Mapping[str, bytes]", decoded: "Callable[[str, bytes], Record]"
+    ) -> dict[str, NodeDeployCapacity]:
+        """Return the answer of every node that can take at least one workload.
+
+        Args:
+            nodes: the nodes asked for.
+            values: the stored value of each that has one; the others have the empty record.
+            decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
+        """
+        try:
+            plain = is_plain(b"\n".join(values.values()))
+        except UnicodeDecodeError:
+            plain = False
+        result = {}
+        for node in nodes:
+            value = values.get(node)
+            if value is None:
+                answer = self._unknown
+            else:
+                try:
+                    answer = self._of_value(value) if plain else self._of_record(decoded(node, value))
+                except (DecodeError, RecursionError):
+                    answer = self._of_record(decoded(node, value))
+            if answer is not None:
+                result[node] = answer
+        return result
+
+    def _of_record(self, record: Record) -> NodeDeployCapacity | None:
+        return self._answer(_Whole(record.capacity, b"", self), record.usage)
+
+    def _of_value(self, value: bytes) -> NodeDeployCapacity | None:
+        """Return the answer for a stored value of the form that we and the Go plugins write.
+
+        Raises:
+            DecodeError: it is not of that form, and must be decoded as a whole.
+        """
+        whole = self._last
+        if not value.startswith(whole.head):
+            self._last = whole = self._whole(value)
+        rest = value[len(whole.head) :]
+        if rest in whole.known:
+            return whole.known[rest]
+        if rest[-1:] != b"}":
+            raise DecodeError
+        answer = whole.known[rest] = self._answer(whole, _decode(rest[:-1]))
+        return answer
+
+    def _whole(self, value: bytes) -> _Whole:
+        """Return the capacity that a value begins with. Both halves must be complete JSON: that proves the cut."""
+        end = value.find(_USAGE)
+        if end < 0 or not value.startswith(_CAPACITY):
+            raise DecodeError
+        text = value[len(_CAPACITY) : end]
+        whole = self._wholes.get(text)
+        if whole is None:
+            whole = self._wholes[text] = _Whole(_decode(text), value[: end + len(_USAGE)], self)
+        return whole
+
+    def _answer(self, whole: _Whole, usage: Resource) -> NodeDeployCapacity | None:
+        count = self._slots(whole, usage) if self.scheduled else self.most
+        if self.storage > 0:
+            count = min(count, truncated(whole.capacity.storage - usage.storage, self.storage))
+        if count <= 0:
+            return None
+        if self.by_volumes:
+            return NodeDeployCapacity(count, ratio(sum(usage.volumes.values()), whole.volumes), whole.rate)
+        return NodeDeployCapacity(count, ratio(usage.storage, whole.capacity.storage), whole.rate)
+
+    def _slots(self, whole: _Whole, usage: Resource) -> int:
+        left = self._left(whole, usage)
+        if left is None:
+            return self._slots_of(Record(whole.capacity, usage))
+        shift = whole.layout.shift
+        taken = usage.volumes.get
+        used, unused = [], []
+        for key, device in whole.devices:
+            size = taken(device)
+            if size:
+                used.append(key - (size << shift))
+            else:
+                unused.append(key)
+        used.sort()
+        return self.count(whole.layout, used, unused, left, self.most)
+
+    def _left(self, whole: _Whole, usage: Resource) -> list[int] | None:
+        """Return what is left of each disk; None when the disks in use are not among the capacity's, once, in order."""
+        if not usage.disks:
+            return whole.left
+        left = list(whole.left)
+        before = ""
+        for disk in usage.disks:
+            device = disk.device
+            index = whole.disks.get(device)
+            if index is None or device <= before or disk.mounts != whole.capacity.disks[index].mounts:
+                return None
+            before = device
+            quota = whole.quotas[index]
+            left[index] = self.demand.packed_left(
+                (
+                    quota[0] - disk.read_iops,
+                    quota[1] - disk.write_iops,
+                    quota[2] - disk.read_bps,
+                    quota[3] - disk.write_bps,
+                )
+            )
+        return left
+
+    def _slots_of(self, record: Record) -> int:
+        """Count on any record, however its disks are listed."""
+        state = state_of(record)
+        layout = Layout(state.free, state.disks, self.demand)
+
+        def keys(devices: list[str]) -> list[int]:
+            return [state.free[device] << layout.shift | layout.ranks[device] for device in devices]
+
+        left = [*[self.demand.packed_left(left) for left in state.left], self.demand.guard]
+        return self.count(layout, keys(state.used), keys(state.unused), left, self.most)

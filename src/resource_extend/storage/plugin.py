@@ -85,16 +85,14 @@ class StoragePlugin(Plugin):
     def get_nodes_deploy_capacity(self, nodenames: list[str], request: StorageWorkloadRequest) -> "NodesDeployCapacity":
         """Count how many such workloads each node can take."""
         from resource_extend.answers.capacity import NodesDeployCapacity
-        from resource_extend.storage.capacity import node_capacity
+        from resource_extend.storage.capacity import CapacityQuery
         from resource_extend.storage.workload import folded, parse_request, validate
 
-        workload = folded(validate(parse_request(request)))
-        known = records.read_many(self.store, Record, nodenames)
-        nodes = {}
-        for node in nodenames:
-            answer = node_capacity(known.get(node) or Record(), workload, self.settings.max_deploy_count)
-            if answer is not None:
-                nodes[node] = answer
+        def decoded(node: str, value: bytes) -> Record:
+            return records.decoded(self.store, Record, node, value)
+
+        query = CapacityQuery(folded(validate(parse_request(request))), self.settings.max_deploy_count)
+        nodes = query.answers(nodenames, self.store.get_many(nodenames), decoded)
         return NodesDeployCapacity(nodes, sum([node.capacity for node in nodes.values()]))
 
     def set_node_resource_capacity(

@@ -1,0 +1,122 @@
+"""How many slots a node has, without plans: exact short cuts of the scheduler (specification, storage 14.3, 14.4).
+
+Each form gives what plain enumeration gives for its class of demands. Used and unused devices come as integers in
+ascending order, see `layout`; `left` is what is left of each disk, that of the imaginary last one included. None of the
+arguments is changed.
+"""
+
+from resource_extend.storage.demand import Demand, times
+from resource_extend.storage.layout import Layout
+from resource_extend.storage.passes import make_passes, monopoly_devices
+from resource_extend.storage.schedule import bound_of, promotable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Count = Callable[[Layout, list[int], list[int], list[int], int], int]
+
+
+def counter(demand: Demand) -> "Count":
+    """Return the function that counts the slots of a demand: (layout, used, unused, left, most) -> slots."""
+    if demand.monopoly:
+        return count_beside_monopoly if demand.normals or demand.mounts else count_monopoly
+    if demand.normals:
+        return count_one_normal if len(demand.normals) == 1 and not demand.mounts else count_normals
+    return count_mounts if demand.mounts else count_unlimited
+
+
+def count_unlimited(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+    """Count where nothing asks for bytes or quotas: any device will do."""
+    return most if layout.names or not layout.demand.needs_device else 0
+
+
+def count_mounts(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+    """Count where only mounts ask for quotas: each disk holds what is left of it over what a slot takes of it."""
+    count = count_unlimited(layout, used, unused, left, most)
+    for disk, need in layout.mount_totals.items():
+        count = min(count, times(left[disk], need, layout.demand.guard))
+    return count
+
+
+def count_monopoly(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+    """Count where monopoly bindings are alone: the unused devices that are large enough, as far as quotas go."""
+    return min(most, len(monopoly_devices(layout, unused, list(left))))
+
+
+def count_one_normal(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+    """Count where one normal binding is alone (14.4, form 1).
+
+    The chosen device stays the first until its bytes or its disk run out, and neither recovers; so each disk gives the
+    smaller of its quota and its devices' bytes, in whatever order, and opening devices only adds to that.
+    """
+    ((size, quota),) = layout.normals
+    mask, guard, disk_of = layout.mask, layout.demand.guard, layout.disk_of
+    rooms: dict[int, int] = {}
+    for keys in (used, unused):
+        for key in keys:
+            if key >= size:
+                disk = disk_of[key & mask]
+                rooms[disk] = rooms.get(disk, 0) + (key // size if size else most)
+    count = 0
+    for disk, room in rooms.items():
+        count += min(room, times(left[disk], quota, guard))
+    return min(count, most)
+
+
+def count_normals(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+    """Count where normal bindings are beside mounts or each other, and none wants its own device (14.4, form 4)."""
+    smallest = layout.smallest
+    openable = [key for key in unused if key >= smallest]
+    if layout.pass_size:
+        free = sum([key for key in used if key > 0]) + sum(openable)
+        if free // layout.pass_size < most:
+            # Not even all bytes together reach the cap, so every device that can be opened is opened.
+            return make_passes(layout, sorted(used + openable), list(left), most)
+    keys = list(used)
+    while True:
+        count = make_passes(layout, sorted(keys), list(left), most)
+        if count >= most or not openable:
+            return count
+        keys.append(openable.pop(0))
+
+
+def count_beside_monopoly(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+    """Count where monopoly bindings are beside normal ones or mounts (14.4, form 5)."""
+    used, unused = list(used), list(unused)
+    bound = bound_of(layout.demand, most, len(unused))
+    while True:
+        devices = len(monopoly_devices(layout, unused, list(left)))
+        if not devices:
+            return 0  # passes and openings only make it less
+        if not layout.demand.coupled or _undisturbed(layout, used, unused, left):
+            # What passes take changes nothing for the monopoly slots, so only passes up to their number matter.
+            passes = make_passes(layout, sorted(used), list(left), min(devices, most))
+        else:
+            rest = list(left)
+            passes = make_passes(layout, sorted(used), rest, bound)
+            devices = len(monopoly_devices(layout, unused, rest))
+        opened = promotable(layout, unused) if passes < min(devices, most) else None
+        if opened is None:
+            return min(passes, devices, most)
+        unused.remove(opened)
+        used.append(opened)
+
+
+def _undisturbed(layout: Layout, used: list[int], unused: list[int], left: list[int]) -> bool:
+    """Tell whether passes surely leave the quotas that the monopoly devices need.
+
+    They do if no disk of those devices can be asked by a pass, or if each has enough beside them for all passes that
+    the used devices have bytes for, and for one more that fails.
+    """
+    mask, disk_of = layout.mask, layout.disk_of
+    rest = list(left)
+    reserved = {disk_of[key & mask] for key in monopoly_devices(layout, unused, rest)}
+    shared = reserved.intersection({disk_of[key & mask] for key in used}.union(layout.mount_totals))
+    if not shared:
+        return True
+    if not layout.pass_size:
+        return False
+    passes = 1 + sum([key for key in used if key > 0]) // layout.pass_size
+    guard, totals = layout.demand.guard, layout.mount_totals
+    return all([times(rest[disk], layout.pass_quota + totals.get(disk, 0), guard) >= passes for disk in shared])  # noqa: C419
