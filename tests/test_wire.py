@@ -277,7 +277,7 @@ def test_all_sources_are_decoded() -> None:
 
 def test_absent_and_empty_differ() -> None:
     """An empty object is given, null is not."""
-    request = {"nodename": "n", "resource": {}, "resource_request": None}
+    request: dict[str, Any] = {"nodename": "n", "resource": {}, "resource_request": None}
 
     assert NodeResource() == arguments("set-node-resource-usage", request)["resource"]
     assert None is arguments("set-node-resource-usage", request)["resource_request"]

@@ -151,13 +151,16 @@ def _parse(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, st
 
 def read_stdin() -> bytes:
     """Read descriptor 0 to its end."""
-    chunk = posix.read(0, _CHUNK)
-    if not chunk:
-        return b""
-    chunks = [chunk]
-    while chunk := posix.read(0, _CHUNK):
+    chunks: list[bytes] = []
+    while True:
+        try:
+            chunk = posix.read(0, _CHUNK)
+        except BlockingIOError:  # whoever made the pipe left it so
+            posix.set_blocking(0, True)
+            continue
+        if not chunk:
+            return b"".join(chunks)
         chunks.append(chunk)
-    return b"".join(chunks)
 
 
 def _drain(read_request: "Callable[[], bytes]") -> None:
@@ -181,7 +184,10 @@ def _set_aside(descriptor: int, closed: bool) -> int | None:
 def _write(descriptor: int, data: bytes) -> None:
     rest = memoryview(data)
     while rest:
-        rest = rest[posix.write(descriptor, rest) :]
+        try:
+            rest = rest[posix.write(descriptor, rest) :]
+        except BlockingIOError:
+            posix.set_blocking(descriptor, True)
 
 
 def _fail(descriptor: int | None, text: str) -> "NoReturn":
