@@ -1,0 +1,141 @@
+"""Calls of etcd's API on whichever endpoint answers, within the time of the whole plugin call (protocol, 7.3).
+
+Here is the straight road: the first endpoint takes the connection at once and answers. Whatever else can happen is
+decided in `race` (connecting) and `failover` (after a failure), which are loaded then.
+"""
+
+from time import monotonic
+
+from resource_extend.store.endpoints import Endpoint, open_socket, parse_endpoint
+from resource_extend.store.http2 import Connection, Refusal, Unanswered
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ssl import SSLContext
+
+    from resource_extend.settings import EtcdSettings
+
+# Up to this many bytes a request is sent together with the opening of its connection: they fit into any socket buffer.
+SHORT = 8192
+
+
+class Limits:
+    """How long to wait, in seconds.
+
+    `stagger`: for the endpoint that was tried last, before the next one is tried too. `connect`: for a TCP connection.
+    `answer`: for the answer to a request.
+    """
+
+    __slots__ = ("answer", "connect", "stagger")
+
+    def __init__(self, stagger: float = 0.25, connect: float = 2.0, answer: float = 5.0):
+        self.stagger = stagger
+        self.connect = connect
+        self.answer = answer
+
+
+class Client:
+    """One plugin call's way to etcd: at most one connection at a time, kept until it fails.
+
+    `endpoints` are in the order in which they will be tried, `reasons` says by endpoint text how each failed last.
+    `metadata` is the header field of the login, None while one is needed; `renewed` says that this is the second one.
+    `failures` counts connections that broke.
+    """
+
+    __slots__ = (
+        "connection", "context", "deadline", "directory", "endpoint", "endpoints", "failures", "limits", "metadata",
+        "reasons", "renewed", "settings",
+    )  # fmt: skip
+
+    def __init__(self, settings: "EtcdSettings", directory: str, deadline: float, limits: Limits):
+        self.directory = directory
+        self.settings = settings
+        self.deadline = deadline
+        self.limits = limits
+        self.endpoints = [parse_endpoint(text) for text in settings.machines]
+        self.endpoint = self.endpoints[0]
+        self.connection: Connection | None = None
+        self.context: SSLContext | None = None
+        self.reasons: dict[str, str] = {}
+        self.failures = 0
+        self.renewed = False
+        self.metadata: bytes | None = b""
+        if settings.username:
+            from resource_extend.store.login import cached_login
+
+            self.metadata = cached_login(settings)
+
+    def read(self, path: bytes, body: bytes) -> bytes:
+        """Return the answer to a request that may be repeated.
+
+        Raises:
+            StoreError: no endpoint answered in time, or etcd refused.
+        """
+        try:
+            return self.begin(path, body).answer(self.until())
+        except (OSError, Unanswered, Refusal) as failure:
+            from resource_extend.store.failover import read_again
+
+            return read_again(self, path, body, failure)
+
+    def write(self, path: bytes, body: bytes) -> bytes:
+        """Return the answer to a request that is sent only once, on the connection of the read before it.
+
+        Raises:
+            Unanswered: it may have happened or, if not `processed`, has not.
+            StoreError: etcd refused; it has not happened.
+        """
+        if self.connection is None or self.connection.closing:
+            raise Unanswered("not sent", processed=False)
+        try:
+            return self.begin(path, body).answer(self.until(0.75))
+        except (OSError, Unanswered, Refusal) as failure:
+            from resource_extend.store.failover import unwritten
+
+            raise unwritten(self, failure) from None
+
+    def until(self, share: float = 1.0) -> float:
+        """Return when to stop waiting for an answer; a share of the time left below 1 keeps some for another call."""
+        now = monotonic()
+        return now + min(self.limits.answer, (self.deadline - now) * share)
+
+    def begin(self, path: bytes, body: bytes) -> Connection:
+        """Send a request and return the connection on which its answer will come."""
+        connection = self.connection
+        if connection is None or connection.closing:
+            self.connection = connection = self._connect(path, body)
+        else:
+            connection.send(path, body, self.metadata or b"", self.until())
+        return connection
+
+    def _connect(self, path: bytes, body: bytes) -> Connection:
+        """Return a new connection with the request under way on it."""
+        endpoint = self.endpoint = self.endpoints[0]
+        family = endpoint.family()
+        started = monotonic()
+        if not family or self.metadata is None or len(body) > SHORT or self.uses_tls(endpoint):
+            from resource_extend.store.race import race
+
+            return race(self, path, body)
+        alone = len(self.endpoints) == 1
+        patience = min(started + (self.limits.connect if alone else self.limits.stagger), self.deadline)
+        connection = None
+        sock = open_socket(family)
+        try:
+            sock.settimeout(max(patience - started, 0.001))
+            sock.connect((endpoint.host, endpoint.port))
+            connection = Connection(sock, endpoint.authority(), tls=False)
+            connection.send(path, body, self.metadata, self.until())
+            while not (alone or connection.greeted):
+                connection.receive(patience)
+        except (OSError, Unanswered) as failure:
+            from resource_extend.store.race import resume
+
+            return resume(self, (path, body), started, sock, connection, failure)
+        return connection
+
+    def uses_tls(self, endpoint: Endpoint) -> bool:
+        """Return whether an endpoint is spoken to by TLS; without a scheme it is when all three files are given."""
+        if endpoint.tls is not None:
+            return endpoint.tls
+        return bool(self.settings.ca and self.settings.cert and self.settings.key)

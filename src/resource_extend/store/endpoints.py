@@ -1,0 +1,116 @@
+"""The texts of `etcd.machines`, parsed: `http://host:port`, `https://host:port` or `host:port` (protocol, 7.3)."""
+
+from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
+
+from resource_extend.errors import SettingsError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+
+    class Channel(Protocol):
+        """A connected stream of bytes: a `_socket.socket`, or TLS over one."""
+
+        def settimeout(self, seconds: float | None, /) -> None:
+            """Limit the next operations; 0 is non-blocking."""
+
+        def recv(self, limit: int, /) -> bytes:
+            """Return what has arrived, nothing at the end."""
+
+        def send(self, data: bytes, /) -> int:
+            """Send a part and return its length."""
+
+        def sendall(self, data: bytes, /) -> None:
+            """Send everything."""
+
+        def fileno(self) -> int:
+            """Return the descriptor to poll."""
+
+        def close(self) -> None:
+            """Close the stream."""
+
+
+class Endpoint:
+    """Where one etcd member listens.
+
+    `host` is a name or an address without brackets, `tls` is None when the text names no scheme, `text` is how people
+    know the endpoint: what they wrote, without user name, password and trailing slash.
+    """
+
+    __slots__ = ("host", "port", "text", "tls")
+
+    def __init__(self, host: str, port: int, tls: bool | None, text: str):
+        self.host = host
+        self.port = port
+        self.tls = tls
+        self.text = text
+
+    def authority(self) -> bytes:
+        """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
+        return (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}").encode()
+
+    def family(self) -> int:
+        """Return the address family of a host that is an address, 0 for a name."""
+        if ":" in self.host:
+            return AF_INET6
+        return AF_INET if self.host.replace(".", "").isdigit() else 0
+
+
+def open_socket(family: int) -> socket:
+    """Return a TCP socket that is none of the standard streams, even if those are closed."""
+    sock = socket(family, SOCK_STREAM)
+    if sock.fileno() > 2:
+        # Without it a second request often waits 40 ms for the acknowledgement of the first.
+        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        return sock
+    try:
+        return open_socket(family)
+    finally:
+        sock.close()
+
+
+def parse_endpoint(text: str) -> Endpoint:
+    """Return the endpoint that a text names.
+
+    User name and password are left out: etcd does not take them from here, and they must not be seen in a message.
+
+    Raises:
+        SettingsError: `config invalid: etcd.machines: <endpoint> has no port`, or what else is wrong.
+    """
+    scheme, separator, place = text.partition("://") if "://" in text else ("", "", text)
+    place = place.rpartition("@")[2]
+    if place.endswith("/"):
+        place = place[:-1]
+    shown = scheme + separator + place if scheme.isalnum() else place
+    scheme = scheme.lower()
+    if separator and scheme not in ("http", "https"):
+        raise _invalid(shown, "must begin with http:// or https://")
+    host, colon, port = place.rpartition(":")
+    if not (colon and port) or place.endswith("]"):
+        raise _invalid(shown, "has no port")
+    if not host:
+        raise _invalid(shown, "has no host")
+    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+        raise _invalid(shown, "must end with its port, a number from 1 to 65535")
+    return Endpoint(_host(host, shown), int(port), scheme == "https" if separator else None, shown)
+
+
+def _host(text: str, shown: str) -> str:
+    """Return the name or address in a text, without brackets and in ASCII."""
+    if text.startswith("[") and text.endswith("]") and ":" in text:
+        text = text[1:-1]
+    elif ":" in text or "[" in text:
+        raise _invalid(shown, "needs brackets around its IPv6 address, as in [::1]:2379")
+    if not text.isprintable() or " " in text or "/" in text:
+        raise _invalid(shown, "is no host:port")
+    if text.isascii():
+        return text
+    try:
+        return text.encode("idna").decode()
+    except UnicodeError:
+        raise _invalid(shown, "is no host:port") from None
+
+
+def _invalid(shown: str, fault: str) -> SettingsError:
+    """Return the error that names an endpoint and its fault."""
+    return SettingsError(f"config invalid: etcd.machines: {shown if shown.isprintable() else ascii(shown)} {fault}")

@@ -1,0 +1,120 @@
+"""The node store in etcd: keys, reads, and writes that only happen if nobody else wrote meanwhile (protocol, 7)."""
+
+from time import monotonic, monotonic_ns, sleep
+
+from resource_extend.errors import StoreError
+from resource_extend.store.client import Client, Limits
+from resource_extend.store.http2 import Unanswered
+from resource_extend.store.protobuf import (
+    RANGE,
+    TXN,
+    parsed,
+    range_answer,
+    range_request,
+    read_answer,
+    read_request,
+    state,
+    write_answer,
+    write_request,
+)
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from resource_extend.settings import EtcdSettings
+
+# etcd takes 128 operations in a transaction unless told otherwise; core splits at the same number as this.
+READS_IN_TRANSACTION = 125
+LONGEST_PAUSE = 0.05
+
+
+class EtcdStore:
+    """Records in etcd under `<prefix>/resource/<kind>/<node>`. The contract is that of `store.Store`.
+
+    Nothing is connected before the first operation. The connection is kept from one operation to the next.
+
+    Args:
+        settings: endpoints, prefix, TLS files and login.
+        kind: the plugin's kind.
+        deadline: `time.monotonic()` seconds at which the whole call must have ended.
+        limits: other waiting times than the specified ones.
+    """
+
+    __slots__ = ("_client", "_directory")
+
+    def __init__(self, settings: "EtcdSettings", kind: str, deadline: float, limits: Limits | None = None):
+        self._directory = f"{settings.prefix}/resource/{kind}/"
+        self._client = Client(settings, self._directory, deadline, limits or Limits())
+
+    def key(self, node: str) -> str:
+        """Return the full key of a node's record: plain concatenation."""
+        return self._directory + node
+
+    def get(self, node: str) -> bytes | None:
+        """Return the value of one node, None when there is none."""
+        return self._read(self.key(node).encode())[1]
+
+    def get_many(self, nodes: "Iterable[str]") -> dict[str, bytes]:
+        """Return the values of the nodes that have one, read at one revision."""
+        wanted = {self.key(node).encode(): node for node in nodes}
+        if not wanted:
+            return {}
+        if len(wanted) <= READS_IN_TRANSACTION:
+            message = self._client.read(TXN, read_request(wanted))
+            records = parsed(read_answer, message)
+        else:
+            directory = self._directory.encode()
+            message = self._client.read(RANGE, range_request(directory, directory[:-1] + b"0"))
+            records = parsed(range_answer, message)
+        return {wanted[key]: value for key, _, value in records if key in wanted}
+
+    def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:
+        """Store what `change` makes of the value, computed anew whenever somebody else wrote meanwhile."""
+        self._write(node, change)
+
+    def delete(self, node: str) -> None:
+        """Remove the value."""
+        self._write(node, lambda _: None)
+
+    def _write(self, node: str, change: "Callable[[bytes | None], bytes | None]") -> None:
+        """Read, compute, and write if the mod revision is still the same; None deletes."""
+        key = self.key(node)
+        name = key.encode()
+        revision, value = self._read(name)
+        attempts = 0
+        while (wanted := change(value)) != value:
+            attempts += 1
+            try:
+                message = self._client.write(TXN, write_request(name, revision, wanted))
+            except Unanswered as failure:
+                if failure.processed:
+                    from resource_extend.store.outcome import settle
+
+                    settle(self._client, key, revision, wanted)
+                    return
+                revision, value = self._read(name)
+            else:
+                succeeded, records = parsed(write_answer, message)
+                if succeeded:
+                    return
+                revision, value = state(records)
+            pause(self._client.deadline, key, attempts)
+
+    def _read(self, name: bytes) -> tuple[int, bytes | None]:
+        """Return the mod revision and the value of a key."""
+        return state(parsed(range_answer, self._client.read(RANGE, range_request(name))))
+
+
+def pause(deadline: float, key: str, attempts: int) -> None:
+    """Wait for a random time after the write of another, the longer the more often it happened.
+
+    Raises:
+        StoreError: there is no time for another attempt.
+    """
+    now = monotonic()
+    # The digits below a microsecond are as good as dice, and cost no import.
+    seconds = min(0.002 * attempts, LONGEST_PAUSE) * (monotonic_ns() % 1000) / 1000
+    if now + seconds >= deadline:
+        raise StoreError(f"{key}: changed by other writers in {attempts} attempts")
+    sleep(seconds)

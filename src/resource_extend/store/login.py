@@ -1,0 +1,61 @@
+"""Logging in to etcd with user name and password (protocol, 6.4)."""
+
+from resource_extend.errors import StoreError
+from resource_extend.store.failover import UNAVAILABLE, refused
+from resource_extend.store.frames import text_field
+from resource_extend.store.http2 import Refusal, Unanswered
+from resource_extend.store.protobuf import AUTHENTICATE, authenticate_answer, authenticate_request, parsed
+from resource_extend.store.token import cached_token, is_token, keep_token
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from resource_extend.settings import EtcdSettings
+    from resource_extend.store.client import Client
+    from resource_extend.store.http2 import Connection
+
+FAILED_PRECONDITION = 9
+
+
+def cached_login(settings: "EtcdSettings") -> bytes | None:
+    """Return the header field of the login made by an earlier call, None if there is none."""
+    token = cached_token(settings)
+    return token_field(token) if token else None
+
+
+def login_request(settings: "EtcdSettings") -> tuple[bytes, bytes]:
+    """Return the method and the message of a login."""
+    return AUTHENTICATE, authenticate_request(settings.username, settings.password)
+
+
+def logged_in(client: "Client", connection: "Connection") -> bool:
+    """Take in the answer to a login and return whether it is there; keep the token for later calls.
+
+    An etcd with authentication off wants no token.
+
+    Raises:
+        StoreError: user name or password is wrong, or etcd refuses for another reason.
+        Unanswered: this endpoint cannot tell.
+    """
+    try:
+        message = connection.outcome()
+    except Refusal as refusal:
+        if refusal.code == FAILED_PRECONDITION and "authentication is not enabled" in str(refusal):
+            client.metadata = b""
+            keep_token(client.settings, b"")
+            return True
+        if refusal.code in UNAVAILABLE:
+            raise Unanswered(str(refusal)) from None
+        raise refused(client, refusal) from None
+    if message is None:
+        return False
+    token = parsed(authenticate_answer, message)
+    if not is_token(token):
+        raise StoreError("etcd: the login's answer holds no token")
+    client.metadata = token_field(token)
+    keep_token(client.settings, token)
+    return True
+
+
+def token_field(token: bytes) -> bytes:
+    """Return the header field that carries a token, marked as never to be indexed by a proxy."""
+    return b"\x10\x05token" + text_field(token)

@@ -1,0 +1,184 @@
+"""The messages of etcd's API that the store sends and reads, as plain protobuf.
+
+Only what is called: Range, Txn and Authenticate. Field numbers are those of etcd's `rpc.proto` and `kv.proto`; they
+have not changed since etcd 3.0. A record is `(key, mod revision, value)`.
+"""
+
+from resource_extend.errors import StoreError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+    from typing import TypeVar
+
+    Answer = TypeVar("Answer")
+
+RANGE = b"/etcdserverpb.KV/Range"
+TXN = b"/etcdserverpb.KV/Txn"
+AUTHENTICATE = b"/etcdserverpb.Auth/Authenticate"
+
+Record = tuple[bytes, int, bytes]
+
+
+def varint(number: int) -> bytes:
+    """Return a number of 0 or more in base 128, low bits first."""
+    if number < 128:
+        return bytes((number,))
+    encoded = bytearray()
+    while number > 127:
+        encoded.append(number & 127 | 128)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def field(number: int, content: bytes) -> bytes:
+    """Return a field of length-delimited content: bytes, text or a message."""
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def range_request(key: bytes, end: bytes = b"") -> bytes:
+    """Return RangeRequest for one key, or for all keys from `key` up to but without `end`."""
+    return field(1, key) + field(2, end) if end else field(1, key)
+
+
+def read_request(keys: "Iterable[bytes]") -> bytes:
+    """Return TxnRequest that reads the keys at one revision."""
+    return b"".join([field(2, field(1, field(1, key))) for key in keys])
+
+
+def write_request(key: bytes, revision: int, value: bytes | None) -> bytes:
+    """Return TxnRequest: if the key's mod revision is still `revision` store the value (None: delete), else read it."""
+    compare = b"\x10\x02" + field(3, key) + b"\x30" + varint(revision)
+    write = field(3, field(1, key)) if value is None else field(2, field(1, key) + field(2, value))
+    return field(1, compare) + field(2, write) + field(3, field(1, field(1, key)))
+
+
+def authenticate_request(username: str, password: str) -> bytes:
+    """Return AuthenticateRequest."""
+    return field(1, username.encode()) + field(2, password.encode())
+
+
+def parsed(parse: "Callable[[bytes], Answer]", message: bytes) -> "Answer":
+    """Return what a message says, read by one of the functions below. Raises StoreError when it is not etcd's."""
+    try:
+        return parse(message)
+    except (ValueError, IndexError):
+        raise StoreError("etcd: the answer is not one of etcd's API v3") from None
+
+
+def state(records: list[Record]) -> tuple[int, bytes | None]:
+    """Return the mod revision and the value of the one key that was read; revision 0 when it does not exist."""
+    return records[0][1:] if records else (0, None)
+
+
+def range_answer(message: bytes) -> list[Record]:
+    """Return the records of RangeResponse. ValueError or IndexError if it is none."""
+    return _records(message, 0, len(message))
+
+
+def read_answer(message: bytes) -> list[Record]:
+    """Return the records of the answer to `read_request`. ValueError or IndexError if it is none."""
+    return _transaction(message)[1]
+
+
+def write_answer(message: bytes) -> tuple[bool, list[Record]]:
+    """Return whether the value was stored; if not, the record as it is now. ValueError or IndexError if no answer."""
+    return _transaction(message)
+
+
+def authenticate_answer(message: bytes) -> bytes:
+    """Return the token of AuthenticateResponse. ValueError or IndexError if it is none."""
+    token = b""
+    for tag, at, stop in _fields(message, 0, len(message)):
+        if tag == 0x12:
+            token = message[at:stop]
+    return token
+
+
+def _transaction(message: bytes) -> tuple[bool, list[Record]]:
+    """Return `succeeded` and the records of all range responses of TxnResponse."""
+    succeeded = False
+    records: list[Record] = []
+    for tag, at, stop in _fields(message, 0, len(message)):
+        if tag == 0x10:
+            succeeded = at != 0
+        elif tag == 0x1A:
+            for inner, begin, end in _fields(message, at, stop):
+                if inner == 0x0A:
+                    records += _records(message, begin, end)
+    return succeeded, records
+
+
+def _records(data: bytes, at: int, end: int) -> list[Record]:
+    """Return the records of a RangeResponse."""
+    return [_record(data, begin, stop) for tag, begin, stop in _fields(data, at, end) if tag == 0x12]
+
+
+def _record(data: bytes, at: int, end: int) -> Record:
+    """Return the record of a KeyValue. Written out, because a read of a whole prefix comes here thousands of times."""
+    key = value = b""
+    revision = 0
+    while at < end:
+        tag = data[at]
+        number = data[at + 1]
+        at += 2
+        if number > 127:
+            number, at = _number(data, at - 1)
+        if tag & 7 == 2:
+            stop = at + number
+            if stop > end:
+                raise ValueError("cut")
+            if tag == 0x0A:
+                key = data[at:stop]
+            elif tag == 0x2A:
+                value = data[at:stop]
+            at = stop
+        elif tag == 0x18:
+            revision = number
+        elif tag & 7 or tag > 127:
+            raise ValueError("no KeyValue")
+    return key, revision, value
+
+
+def _fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
+    """Yield each field: its tag, and the place of its content (from, to), or its number and 0."""
+    while at < end:
+        tag, at = _number(data, at)
+        kind = tag & 7
+        if kind == 0:
+            number, at = _number(data, at)
+            yield tag, number, 0
+            continue
+        if kind == 2:
+            length, at = _number(data, at)
+        elif kind == 1:
+            length = 8
+        elif kind == 5:
+            length = 4
+        else:
+            raise ValueError("no protobuf")
+        stop = at + length
+        if stop > end:
+            raise ValueError("cut")
+        yield tag, at, stop
+        at = stop
+
+
+def _number(data: bytes, at: int) -> tuple[int, int]:
+    """Return the varint at a place and the place behind it."""
+    number = data[at]
+    at += 1
+    if number < 128:
+        return number, at
+    number &= 127
+    shift = 7
+    while True:
+        byte = data[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+        shift += 7
+        if shift > 63:
+            raise ValueError("number too long")
