@@ -75,8 +75,9 @@ def check(config: Config, found: Iterable[Found]) -> Iterator[Finding]:
 def _check_nodes(config: Config, found: Found, owners: dict[str, str]) -> Iterator[Finding]:
     """Check the device nodes of a resource; `owners` says which resource offers a node already."""
     name = found.resource.name
-    for path in sorted({node.host_path for device in found.devices for node in device.answer.nodes}):
-        other = owners.setdefault(path, name)
+    nodes = {node.host_path: node.shared for device in found.devices for node in device.answer.nodes}
+    for path, shared in sorted(nodes.items()):
+        other = name if shared else owners.setdefault(path, name)
         if other != name:
             yield Finding(error=True, text=f"{path} is offered by {other} and by {name}: two pods may get it at once")
         seen = seen_path(config.roots, path)

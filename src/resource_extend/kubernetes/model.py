@@ -23,11 +23,15 @@ class ConfigError(PluginError):
 
 @dataclass(frozen=True, slots=True)
 class DeviceNode:
-    """One device node of the host that a container gets. `permissions` is a subset of `rwm`."""
+    """One device node of the host that a container gets.
+
+    `permissions` is a subset of `rwm`. `shared`: other resources hand it out too, on purpose.
+    """
 
     host_path: str
     container_path: str
     permissions: str = "rw"
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

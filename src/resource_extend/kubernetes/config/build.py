@@ -47,7 +47,12 @@ def _folders(values: Values | None) -> Folders:
         return Folders()
     registry = values["registry"]
     return Folders(
-        values["plugins"], registry, values["registryHost"] or registry, values["podResources"], values["cdi"]
+        plugins=values["plugins"],
+        registry=registry,
+        registry_host=values["registryHost"] or registry,
+        pod_resources=values["podResources"],
+        cdi=values["cdi"],
+        state=values["state"],
     )
 
 
@@ -135,6 +140,7 @@ def _path(values: Values, limit: int) -> PathMember:
         values["limit"] or limit,
         values["optional"],
         values["resolve"],
+        values["shared"],
     )
 
 

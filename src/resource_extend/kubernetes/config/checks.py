@@ -101,9 +101,11 @@ def suffix(text: str) -> str:
 
 
 def listen(text: str) -> str:
-    """Check HOST:PORT."""
+    """Check HOST:PORT or unix:/PATH."""
+    if text.startswith("unix:/"):
+        return text
     host, colon, port = text.rpartition(":")
     bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
     if not colon or not port.isdecimal() or not 0 <= int(port) <= 65535 or (":" in host and bare == host):
-        raise InputError(f"{text!r} must be HOST:PORT, as in 0.0.0.0:9100, :9100 or [::1]:9100")
+        raise InputError(f"{text!r} must be HOST:PORT, as in 0.0.0.0:9100, :9100 or [::1]:9100, or unix:/PATH")
     return text

@@ -44,6 +44,7 @@ PATH = Section(
             "Who follows a link: the container runtime at each start of a container, or the plugin at each scan.",
             RUNTIME,
         ),
+        "shared": Key(Flag(), "The node is handed out by other resources too, on purpose.", False),
         **_MEMBER,
     },
     one_of=("path", "regex"),
@@ -182,8 +183,9 @@ FOLDERS = Section(
         "plugins": Key(ABSOLUTE, "The kubelet's device plugin folder.", "/var/lib/kubelet/device-plugins"),
         "registry": Key(ABSOLUTE, "The kubelet's plugins_registry, to be found there instead of registering.", ""),
         "registryHost": Key(ABSOLUTE, "The same folder as the kubelet sees it; `registry` when left out.", ""),
-        "podResources": Key(ABSOLUTE, "Folder of the pod resources socket, to know which devices pods hold.", ""),
+        "podResources": Key(ABSOLUTE, "The kubelet's pod resources socket, to know which devices pods hold.", ""),
         "cdi": Key(ABSOLUTE, "Folder of CDI spec files.", "/var/run/cdi"),
+        "state": Key(ABSOLUTE, "File that remembers held devices for `release`; in `plugins` when left out.", ""),
     }
 )
 TOP = Section(
@@ -193,7 +195,7 @@ TOP = Section(
         "devices": Key(ListOf(RESOURCE, 1), "Another word for `resources`."),
         "roots": Key(ROOTS, "Where the host's folders are seen."),
         "folders": Key(FOLDERS, "Folders that differ between clusters."),
-        "listen": Key(Text(checks.listen), "HOST:PORT of metrics and probes; none when left out.", ""),
+        "listen": Key(Text(checks.listen), "HOST:PORT or unix:/PATH of metrics and probes; none when left out.", ""),
         "logFormat": Key(Choice(("text", "json")), "How log lines look.", "text"),
     },
     one_of=("resources", "devices"),

@@ -113,12 +113,12 @@ def _check_leaders(values: Values, resource: Resource, source: GroupsConfig, lea
     """Refuse devices that two resources would hand out independently of each other."""
     for group in source.groups:
         leader = group.members[group.leader]
-        if not isinstance(leader, PathMember) or leader.kind != DEVICE:
+        if not isinstance(leader, PathMember) or leader.kind != DEVICE or leader.shared:
             continue
         other = leaders.setdefault(leader.pattern.text, resource)
         both = isinstance(other.source, GroupsConfig) and other.source.shared and source.shared
         if other is not resource and not both:
             values.place.fail(
                 f"{leader.pattern.text} is in {other.name} as well, and one device would be given to two pods: "
-                "write `shared: true` in both resources if that is meant"
+                "write `shared: true` to both resources if that is meant"
             )

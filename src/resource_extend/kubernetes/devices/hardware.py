@@ -11,6 +11,7 @@ from resource_extend.kubernetes.devices.match import Match, NodeFound
 from resource_extend.kubernetes.devices.tree import Tree
 
 BUS_NODE_CLASS = "usb"  # the raw node of a USB device, /dev/bus/usb/BUS/NUMBER
+SHARED_NODES = frozenset({"vfio/vfio"})  # part of every device of their kind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ class SysfsFinder(ABC):
                 missing = missing or f"{path} does not exist"
             alias = "" if kind == BUS_NODE_CLASS and others else self._options.alias
             number = status.st_rdev if status else 0
-            nodes.append(NodeFound(path, alias, self._options.permissions, number))
+            nodes.append(NodeFound(path, alias, self._options.permissions, number, name in SHARED_NODES))
         if wanted and not chosen:
             missing = f"it has no node of class {' or '.join(wanted)}"
         main = next((f"/dev/{name}" for name, kind in chosen if kind != BUS_NODE_CLASS), "")

@@ -20,12 +20,14 @@ class NodeFound:
     """A device node of the host. `alias` is a template of its path in the container, "" for the host's own path.
 
     `number` is the device number (major and minor) or 0; with the path it says whether a node is still the same.
+    `shared`: other resources hand it out too.
     """
 
     host_path: str
     alias: str = ""
     permissions: str = "rw"
     number: int = 0
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,7 @@ class PathMember:
     limit: int = 1
     optional: bool = False
     resolve: str = RUNTIME
+    shared: bool = False
 
     @property
     def follows(self) -> bool:
@@ -99,7 +100,8 @@ class PathFinder:
             missing = _missing(path, target) if seen and not mode else ""
             mount = Mount(path, member.alias or path, member.read_only, self._tree.seen(path), member.optional)
             return Match(named, text or os.path.basename(path), path, mounts=(mount,), reason=missing)
-        node = NodeFound(target if member.resolve == NOW else path, member.alias or path, member.permissions, number)
+        host_path = target if member.resolve == NOW else path
+        node = NodeFound(host_path, member.alias or path, member.permissions, number, member.shared)
         folder = sysfs.device_folder(self._tree.sys, status) if status and number else ""
         numa = sysfs.numa_nodes(self._tree.sys, folder) if folder else ()
         reason = _fault(path, target, mode)

@@ -25,7 +25,7 @@ class GroupsConfig:
 
     `numa`: tell the kubelet the NUMA nodes. `recovery`: scans in a row that must find a device well after it was not.
     `listing`: how the answer's environment lists what a container got, see `allocation`.
-    `shared`: nodes may be in other resources too, on purpose.
+    `shared`: all nodes are in other resources too, on purpose.
     """
 
     groups: tuple[Group, ...]
@@ -97,7 +97,7 @@ class GroupsSource:
     def _devices(self, name: str, group: Group, draft: Draft) -> Iterator[Found]:
         values = self._values(name, draft)
         physical = values["id"]
-        answer = _answer(group, draft, values)
+        answer = _answer(group, draft, values, self._config.shared)
         numa = sorted({node for match in draft.matches for node in match.numa}) if self._config.numa else []
         device = Device(physical, not draft.reason, tuple(numa), answer, draft.reason, physical)
         signature = tuple((node.host_path, node.number) for match in draft.matches for node in match.nodes)
@@ -117,10 +117,10 @@ def _count(group: Group, name: str, values: dict[str, str]) -> int | None:
     return group.count if group.count != 1 or group.counts else None
 
 
-def _answer(group: Group, draft: Draft, values: dict[str, str]) -> DeviceAnswer:
+def _answer(group: Group, draft: Draft, values: dict[str, str], shared: bool) -> DeviceAnswer:
     parts = draft.matches
     nodes = [
-        DeviceNode(node.host_path, fill(node.alias, values) or node.host_path, node.permissions)
+        DeviceNode(node.host_path, fill(node.alias, values) or node.host_path, node.permissions, shared or node.shared)
         for match in parts
         for node in match.nodes
     ]
