@@ -59,8 +59,8 @@ def open_channel(path: str, authority: str = "localhost") -> grpc.aio.Channel:
             ("grpc.use_local_subchannel_pool", 1),
             ("grpc.enable_http_proxy", 0),
             ("grpc.max_receive_message_length", api.MESSAGE_LIMIT),
-            ("grpc.initial_reconnect_backoff_ms", 100),
-            ("grpc.max_reconnect_backoff_ms", 1000),
+            ("grpc.initial_reconnect_backoff_ms", 1000),
+            ("grpc.max_reconnect_backoff_ms", 5000),
         ],
     )
 
