@@ -83,6 +83,9 @@ class Connection:
         self._size = 0
         self._window = self._stream_window = self._initial_window = 65535
 
+    def __del__(self) -> None:
+        self.channel.close()
+
     def request(self, path: bytes, body: bytes, metadata: bytes, seconds: float) -> bytes:
         """Begin a call and return what has to be sent for it; what the peer's windows do not allow yet is kept back.
 
