@@ -57,12 +57,8 @@ def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Setti
     return interpret(path, _document(path, _read(path)))
 
 
-def interpret(path: str, document: "Any") -> Settings:
-    """Check a parsed document and fill in the defaults. See `load`."""
-    if document is None:
-        document = {}
-    if not isinstance(document, dict):
-        raise SettingsError(f"{path}: expected object, got {_type_name(document)}")
+def interpret(path: str, document: "dict[str, Any]") -> Settings:
+    """Check a parsed document, a mapping, and fill in the defaults. See `load`."""
     root = _Section(path, "", document)
     sqlite, etcd = root.section("sqlite"), root.section("etcd")
     if sqlite.given and etcd.given:
@@ -160,6 +156,8 @@ class _Section:
             return default
         if _type_name(value) != "int":
             raise self._wrong("int", value, key)
+        if len(value) > 19:  # Python refuses to read thousands of digits
+            raise SettingsError(f"{self._path}: integer out of range at {self._prefix}{key}")
         return int(value)
 
     def duration(self, key: str, default: float) -> float:
@@ -221,14 +219,22 @@ def _read(path: str) -> bytes:
     return b"".join(chunks)
 
 
-def _document(path: str, data: bytes) -> "Any":
+def _document(path: str, data: bytes) -> "dict[str, Any]":
+    """Parse the bytes of the file; an empty document is an empty mapping."""
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: invalid UTF-8 at byte {error.start}") from None
     try:
-        return parse(text)
+        document = parse(text)
     except Unsure:
         from resource_extend.yaml_full import parse_fully
 
-        return parse_fully(path, text)
+        document = parse_fully(path, text)
+    if document is None:
+        return {}
+    if not isinstance(document, dict):
+        lines = enumerate(text.split("\n"), 1)
+        line = next((number for number, line in lines if line.strip() not in ("", "---") and line[0] not in "#%"), 1)
+        raise SettingsError(f"{path}: expected object, got {_type_name(document)} at line {line}")
+    return document

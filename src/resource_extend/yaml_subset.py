@@ -33,7 +33,7 @@ def parse(text: str) -> "Any":
     Raises:
         Unsure: the text holds something outside the subset, or something wrong.
     """
-    if not text.isascii() or "\t" in text or "\r" in text:
+    if not text.isascii() or not text.replace("\n", "").isprintable():
         raise Unsure
     lines = []
     for line in text.split("\n"):
@@ -55,6 +55,8 @@ def _block(lines: list[tuple[int, str]], at: int, indent: int) -> "tuple[Any, in
     result: dict[str, Any] = {}
     while at < len(lines) and lines[at][0] == indent:
         key, colon, rest = lines[at][1].partition(":")
+        if key[:1] in ("'", '"') and key[-1] == key[0]:
+            key = key[1:-1]
         if not colon or not key or key.strip(_KEY) or key[0] == "-" or key in result or (rest and rest[0] != " "):
             raise Unsure
         at += 1
@@ -118,6 +120,7 @@ def _scalar(text: str) -> "str | None":
         if len(text) < 2 or text.find(text[0], 1) != len(text) - 1 or "\\" in text:
             raise Unsure
         return Quoted(text[1:-1])
-    if not text or text[0] not in _START or text.strip(_PLAIN) or text[-1] == ":" or text.startswith("..."):
+    start = text[1:] if text[:1] == "-" else text  # a negative number
+    if not start or start[0] not in _START or text.strip(_PLAIN) or text[-1] == ":" or start.startswith("..."):
         raise Unsure
     return None if text in NULLS else text
