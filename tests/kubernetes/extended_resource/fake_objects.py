@@ -21,9 +21,21 @@ _QUANTITY = re.compile(r"([+-]?(?:\d+\.?\d*|\.\d+))(?:[eE]([+-]?\d+)|(n|u|m|k|M|
 _DECIMAL = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _BINARY = {f"{letter}i": 10 * power for power, letter in enumerate("KMGTPE", 1)}
 
+NODE_INFO = (
+    "machineID",
+    "systemUUID",
+    "bootID",
+    "kernelVersion",
+    "osImage",
+    "containerRuntimeVersion",
+    "kubeletVersion",
+    "kubeProxyVersion",
+    "operatingSystem",
+    "architecture",
+)
 EMPTY_STATUS: Object = {
     "daemonEndpoints": {"kubeletEndpoint": {"Port": 0}},
-    "nodeInfo": dict.fromkeys(("machineID", "systemUUID", "bootID", "kernelVersion", "osImage", "kubeletVersion"), ""),
+    "nodeInfo": dict.fromkeys(NODE_INFO, ""),
 }
 
 

@@ -5,7 +5,7 @@ from enum import Enum
 
 from lightkube.models.core_v1 import Node
 
-from resource_extend.errors import ResourceError
+from resource_extend.errors import PluginError, ResourceError
 from resource_extend.kubernetes.extended_resource.clock import Clock
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.decisions import Decision, Refused, Wish, decide, needs_holders
@@ -71,17 +71,17 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
     sent again after a lost answer: when the first one was taken after all, the second one finds nothing to do.
     """
     before: Entry | None = None
-    trouble: ClusterError | None = None
-    lost = False
+    trouble: PluginError | None = None
+    lost: AnswerLost | None = None
     for delay in TRY_DELAYS:
         clock.sleep(delay)
         try:
             now = cluster.node(node)
             decision = _decided(cluster, now, wish)
             before = before or decision.before
-            if not decision.operations:
-                return _nothing_to_do(wish, replace(_result(node, wish, decision), before=before), lost=lost)
             result = replace(_result(node, wish, decision), before=before)
+            if not decision.operations:
+                return _nothing_to_do(wish, result, lost=lost is not None)
             if dry_run is DryRun.CLIENT:
                 return result
             after = cluster.patch_status(node, decision.operations, dry_run=dry_run is DryRun.SERVER)
@@ -89,13 +89,13 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
         except (Changed, Unreachable) as error:
             trouble = error
         except AnswerLost as error:
-            trouble, lost = error, True
+            trouble = lost = error
         except Refused as error:
             return Result(node, wish.name, Outcome.REFUSED, before=before, message=str(error))
         except (ClusterError, ResourceError) as error:
-            return Result(node, wish.name, _failed(lost=lost), before=before, message=str(error))
-    message = f"{trouble}; given up after {len(TRY_DELAYS)} tries"
-    return Result(node, wish.name, _failed(lost=lost), before=before, message=message)
+            trouble = error
+            break
+    return _given_up(Result(node, wish.name, Outcome.FAILED, before=before, message=str(trouble)), lost)
 
 
 def _decided(cluster: Cluster, now: Node, wish: Wish) -> Decision:
@@ -128,5 +128,9 @@ def _checked(wish: Wish, result: Result, node: Node) -> Result:
     return replace(result, outcome=Outcome.FAILED, after=after, message=message)
 
 
-def _failed(*, lost: bool) -> Outcome:
-    return Outcome.UNKNOWN if lost else Outcome.FAILED
+def _given_up(result: Result, lost: AnswerLost | None) -> Result:
+    """The tries are used up: what is known in the end."""
+    if lost is None:
+        return result
+    then = "" if str(lost) == result.message else f"; then {result.message}"
+    return replace(result, outcome=Outcome.UNKNOWN, message=f"{lost}{then}")

@@ -22,6 +22,9 @@ CHUNK = 500
 READ_DELAYS = (0.5, 1.0, 2.0)
 """Seconds to wait before a read is tried again; then it has failed."""
 
+WATCH_GRACE = 30.0
+"""Seconds by which a server may end a watch later than it was asked to."""
+
 Answer = TypeVar("Answer")
 
 
@@ -39,9 +42,10 @@ class Selector(Operator[str]):
 class Cluster:
     """One cluster, through one lightkube client; used by several threads at once."""
 
-    def __init__(self, client: Client, clock: Clock) -> None:
+    def __init__(self, client: Client, clock: Clock, watch_grace: float = WATCH_GRACE) -> None:
         self._client = client
         self._clock = clock
+        self._watch_grace = watch_grace
 
     @property
     def namespace(self) -> str:
@@ -75,6 +79,8 @@ class Cluster:
             Expired: the server no longer has that version; list again.
             ClusterError: any other trouble; list again, later.
         """
+        # lightkube lets a watch be silent for ever; a dead connection would never be noticed.
+        self._client._client._watch_timeout.read = seconds + self._watch_grace
         with translated(Call("watch", "nodes", "watch of nodes")):
             changes = self._client.watch(
                 Node, labels=_labels(selector), server_timeout=seconds, resource_version=version

@@ -35,7 +35,7 @@ def connect(kubeconfig: str = "", context: str = "", timeout: float = TIMEOUT) -
         return Client(_with_exec_version(config), timeout=httpx2.Timeout(timeout), field_manager=FIELD_MANAGER)
     except (ConfigError, OSError, msgspec.ValidationError, ValueError) as error:
         raise ClusterError(f"kubeconfig: {error}") from error
-    except (KeyError, TypeError, yaml.YAMLError) as error:
+    except (AttributeError, KeyError, TypeError, yaml.YAMLError) as error:
         raise ClusterError(f"kubeconfig: not understood: {' '.join(str(error).split())}") from error
 
 
