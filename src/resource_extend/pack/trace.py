@@ -1,0 +1,189 @@
+"""What each verb runs, found by running it, so that the packed file can start that without searching.
+
+Verbs run on one node in a private SQLite file, each in a process of its own. How they use etcd is known from a
+recording (`profile`), because a build needs no etcd; a run against one that refuses would show only how calls fail.
+"""
+
+import ast
+import json
+import subprocess
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from resource_extend.pack.interpreters import Interpreter
+
+# Members that a verb does not know are ignored, so one request serves them all.
+_REQUEST = {"nodename": "n", "nodenames": ["n"], "nodes": [{"podname": "p", "nodename": "n"}], "deploy_count": 1}
+STORES = "resource_extend.store."
+SQLITE = "resource_extend.store.sqlite"
+ETCD = "resource_extend.store.etcd"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What ran: modules, each behind those that it imports, and functions, by dotted name."""
+
+    modules: list[str]
+    functions: list[str]
+
+
+@dataclass(frozen=True)
+class VerbSet:
+    """What a verb runs whatever the store, and what it runs beside that, by the store module that is imported first."""
+
+    run: Run
+    stores: dict[str, Run] = field(default_factory=dict)
+
+    def as_json(self) -> "list[object]":
+        """Return it as `compile_image` reads it."""
+        stores = {name: [run.modules, run.functions] for name, run in self.stores.items()}
+        return [self.run.modules, self.run.functions, stores]
+
+
+_RUN = '''
+import json, posix, sys
+from importlib.machinery import PathFinder
+
+request = json.loads(sys.argv.pop())
+site_packages, own, result = request["site_packages"], request["own"], request["result"]
+sys.path.insert(0, site_packages)
+ran, called = [], {}
+
+class Recorder:
+    """Notes each of our own modules when its code has run."""
+
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name.partition(".")[0] not in own:
+            return None
+        spec = PathFinder.find_spec(name, path or [site_packages])
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+            def exec_module(module):
+                run(module)
+                ran.append(name)
+            spec.loader.exec_module = exec_module
+        return spec
+
+def note(frame, event, argument):
+    """Note each of our own functions when it is called."""
+    if event == "call":
+        code = frame.f_code
+        if code.co_filename.startswith(site_packages):
+            called[code.co_filename, code.co_firstlineno, code.co_name] = True
+
+def leave(status):
+    sys.setprofile(None)
+    with open(result, "w") as file:
+        json.dump([ran, list(called)], file)
+    really_leave(status)
+
+really_leave, posix._exit = posix._exit, leave
+sys.meta_path.insert(0, Recorder)
+from importlib import import_module
+sys.setprofile(note)
+main = import_module("resource_extend.process").main
+main(getattr(import_module(request["plugin"]), request["plugin_class"]))
+'''
+
+
+def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbSet]":
+    """Return what each verb runs, from a trace on SQLite and the recording of etcd."""
+    found = {}
+    for verb, run in embedded.items():
+        remote = etcd.get(verb, Run([], []))
+        functions = sorted({*run.functions, *remote.functions})
+        base = [name for name in run.modules if not name.startswith(STORES)]
+        stores = {
+            first: Run([name for name in modules if name not in base], functions)
+            for first, modules in ((SQLITE, run.modules), (ETCD, remote.modules))
+            if first in modules
+        }
+        found[verb] = VerbSet(Run(base, functions), stores)
+    return found
+
+
+def trace(
+    interpreter: Interpreter,
+    site_packages: Path,
+    modules: "dict[str, Path]",
+    plugin: tuple[str, str],
+    session: "list[tuple[str, object]]",
+    configuration: str,
+) -> "dict[str, Run]":
+    """Run a plugin's verbs and return what each of them runs; "" stands for all other arguments.
+
+    Args:
+        interpreter: what to run them with.
+        site_packages: our own packages and the third-party ones.
+        modules: our own modules and their sources.
+        plugin: module and class.
+        session: (verb, request) in the order in which to run them; empty for each verb once.
+        configuration: the text of the plugin's configuration file, `{folder}` for a private folder.
+
+    Raises:
+        RuntimeError: the plugin does not even answer `verbs`.
+    """
+    names = _function_names(modules)
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        (work / "plugin.yaml").write_text(configuration.format(folder=folder), encoding="utf-8")
+        order = json.dumps(
+            {
+                "site_packages": str(site_packages),
+                "own": sorted({name.partition(".")[0] for name in modules}),
+                "plugin": plugin[0],
+                "plugin_class": plugin[1],
+                "result": str(work / "result.json"),
+            }
+        )
+
+        def run(verb: str, request: object) -> "tuple[Run, bytes]":
+            done = subprocess.run(
+                [interpreter.path, "-I", "-S", "-c", _RUN, "--config", str(work / "plugin.yaml"), verb, order],
+                input=json.dumps(request).encode(),
+                capture_output=True,
+                check=False,
+                cwd=work,
+                timeout=60,
+            )
+            try:
+                ran, called = json.loads((work / "result.json").read_text(encoding="utf-8"))
+            except OSError:
+                raise RuntimeError(f"{':'.join(plugin)} does not start: {done.stderr.decode().strip()}") from None
+            if done.returncode and (session or verb == "verbs"):
+                raise RuntimeError(f"{':'.join(plugin)} fails in {verb}: {done.stderr.decode().strip()}")
+            found = (names.get((Path(path), line, name)) for path, line, name in called)
+            return Run(ran, sorted({name for name in found if name})), done.stdout
+
+        least, answer = run("verbs", {})
+        runs = {"": least, "verbs": least, "name": run("name", {})[0]}
+        # Nodes first: other verbs go further when there is one.
+        each = [(verb, _REQUEST) for verb in sorted(json.loads(answer), key=lambda verb: verb != "add-node")]
+        for verb, request in session or each:
+            now, before = run(verb, request)[0], runs.get(verb, Run([], []))
+            runs[verb] = Run(
+                list(dict.fromkeys(before.modules + now.modules)), sorted({*before.functions, *now.functions})
+            )
+        return runs
+
+
+def _function_names(modules: "dict[str, Path]") -> "dict[tuple[Path, int, str], str]":
+    """Return (source, first line, name) -> dotted name of the functions of modules and their classes."""
+    names = {}
+
+    def walk(body: "list[ast.stmt]", path: str, source: Path) -> None:
+        for node in body:
+            if isinstance(node, ast.FunctionDef):
+                line = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+                names[source, line, node.name] = f"{path}.{node.name}"
+            elif isinstance(node, ast.ClassDef):
+                walk(node.body, f"{path}.{node.name}", source)
+            else:
+                for block in ("body", "orelse", "handlers", "finalbody"):
+                    walk(getattr(node, block, []), path, source)
+
+    for name, source in modules.items():
+        walk(ast.parse(source.read_bytes()).body, name, source)
+    return names

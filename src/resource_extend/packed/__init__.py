@@ -1,0 +1,1 @@
+"""What runs inside a packed file before the plugin does."""
