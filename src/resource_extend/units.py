@@ -46,8 +46,12 @@ def parse_size(text: str) -> int:
     """
     if not text:
         return 0
+    if not is_digits(text[1:] if text[0] in "+-" else text):
+        return _with_unit(text)
     number = plain_integer(text)
-    return number if number is not None else _with_unit(text)
+    if number is None:
+        raise InputError(f"invalid size: '{text}'")
+    return number
 
 
 def size_of(value: int | str | None) -> int:
