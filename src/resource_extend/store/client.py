@@ -39,12 +39,12 @@ class Client:
 
     `endpoints` are in the order in which they will be tried, `reasons` says by endpoint text how each failed last.
     `metadata` is the header field of the login, None while one is needed; `renewed` says that this is the second one.
-    `failures` counts connections that broke.
+    `strikes` counts by endpoint text what speaks against trying it again.
     """
 
     __slots__ = (
-        "connection", "context", "deadline", "directory", "endpoint", "endpoints", "failures", "limits", "metadata",
-        "reasons", "renewed", "settings",
+        "connection", "context", "deadline", "directory", "endpoint", "endpoints", "limits", "metadata", "reasons",
+        "renewed", "settings", "strikes",
     )  # fmt: skip
 
     def __init__(self, settings: "EtcdSettings", directory: str, deadline: float, limits: Limits):
@@ -57,7 +57,7 @@ class Client:
         self.connection: Connection | None = None
         self.context: SSLContext | None = None
         self.reasons: dict[str, str] = {}
-        self.failures = 0
+        self.strikes: dict[str, int] = {}
         self.renewed = False
         self.metadata: bytes | None = b""
         if settings.username:

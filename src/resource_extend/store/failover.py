@@ -21,7 +21,9 @@ STALE_LOGIN = ("etcdserver: revision of auth store is old", "etcdserver: user na
 NO_LEADER = "etcdserver: no leader"
 
 SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
-CONNECTIONS_PER_ENDPOINT = 2
+# Strikes: an endpoint that could not be reached or did not answer in time is out, one that closed the connection may be
+# asked once more, one that says that it cannot now (there is no leader) is asked until the deadline.
+OUT = 2
 
 ADVICE = (
     ("authentication failed", "check etcd.auth.username and etcd.auth.password"),
@@ -52,9 +54,12 @@ def read_again(client: "Client", path: bytes, body: bytes, failure: Exception) -
         if monotonic() >= client.deadline:
             raise unreachable(client)
         try:
-            return client.begin(path, body).answer(client.until())
+            answer = client.begin(path, body).answer(client.until())
         except (OSError, Unanswered, Refusal) as again:
             failure = again
+        else:
+            client.strikes.clear()
+            return answer
 
 
 def unwritten(client: "Client", failure: Exception) -> Unanswered | StoreError:
@@ -90,14 +95,21 @@ def dismissed(client: "Client", failure: Exception) -> bool:
     client.endpoints.remove(endpoint)
     client.endpoints.append(endpoint)
     client.reasons[endpoint.text] = waited(client) if late else reason(failure)
-    if not late and not isinstance(failure, Refusal):
-        client.failures += 1
-        # Some members answer a login they do not like by closing the connection.
-        if client.settings.username and _renew_login(client):
-            client.reasons[endpoint.text] += " (possibly because of the login)"
-        if client.failures >= CONNECTIONS_PER_ENDPOINT * len(client.endpoints):
-            raise unreachable(client)
+    if isinstance(failure, Refusal):
+        client.strikes.pop(endpoint.text, None)
+        return True
+    # Some members answer a login that they do not like by closing the connection.
+    if not late and _renew_login(client):
+        client.reasons[endpoint.text] += " (possibly because of the login)"
+    strike(client, endpoint.text, OUT if late else 1)
     return True
+
+
+def strike(client: "Client", text: str, count: int) -> None:
+    """Hold a failure against an endpoint. Raises StoreError when all endpoints are out."""
+    client.strikes[text] = client.strikes.get(text, 0) + count
+    if all(client.strikes.get(endpoint.text, 0) >= OUT for endpoint in client.endpoints):
+        raise unreachable(client)
 
 
 def _wants_login(refusal: Refusal) -> bool:

@@ -9,7 +9,7 @@ from select import poll
 from time import monotonic
 
 from resource_extend.store.attempt import Attempt
-from resource_extend.store.failover import OUT_OF_TIME, reason, unreachable
+from resource_extend.store.failover import OUT, OUT_OF_TIME, reason, unreachable
 from resource_extend.store.http2 import Unanswered
 
 TYPE_CHECKING = False
@@ -91,7 +91,9 @@ class Race:
     def failed(self, attempt: Attempt, failure: Exception) -> None:
         """Note why an attempt has failed; the next one may begin at once."""
         late = isinstance(failure, TimeoutError) and not failure.errno
-        self._client.reasons[attempt.endpoint.text] = attempt.too_late if late else reason(failure)
+        text = attempt.endpoint.text
+        self._client.reasons[text] = attempt.too_late if late else reason(failure)
+        self._client.strikes[text] = OUT
         self._next = 0.0
         attempt.close()
 
