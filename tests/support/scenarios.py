@@ -34,10 +34,6 @@ class Cluster(Protocol):
         """Return every stored value by key."""
         ...
 
-    def named(self, key: str) -> str:
-        """Return what a message about that record must hold."""
-        ...
-
 
 class EtcdClient(Protocol):
     """What scenarios need of an etcd."""
@@ -78,10 +74,6 @@ class SqliteCluster:
         database.close()
         return {f"resource/{kind}/{node}": value.decode() for kind, node, value in rows}
 
-    def named(self, key: str) -> str:
-        """Return what a message about that record must hold."""
-        return key.removeprefix("resource/")
-
 
 class EtcdCluster:
     """Executions of a plugin file over a real etcd, as core makes them: configuration in the working directory."""
@@ -110,10 +102,6 @@ class EtcdCluster:
         stored = self._etcd.read_prefix(f"{self._prefix}/")
         return {key.removeprefix(f"{self._prefix}/"): value for key, value in stored.items()}
 
-    def named(self, key: str) -> str:
-        """Return what a message about that record must hold."""
-        return f"{self._prefix}/{key}"
-
 
 def scenarios(kind: str) -> list[dict[str, Any]]:
     """Read the scenarios of a kind."""
@@ -132,7 +120,7 @@ def first_difference(scenario: dict[str, Any], cluster: Cluster) -> str | None:
             for key, value in step["put"].items():
                 cluster.plant(key, value)
         else:
-            reason = _answer_differs(expected, cluster.call(step["verb"], _stdin(step)), cluster)
+            reason = _answer_differs(expected, cluster.call(step["verb"], _stdin(step)))
         found = {key: _value(text) for key, text in cluster.records().items()}
         if reason is None and not _same(stored, found):
             reason = f"stored {_text(found)}, expected {_text(stored)}"
@@ -142,7 +130,7 @@ def first_difference(scenario: dict[str, Any], cluster: Cluster) -> str | None:
     return None
 
 
-def _answer_differs(expected: dict[str, Any], outcome: Outcome, cluster: Cluster) -> str | None:
+def _answer_differs(expected: dict[str, Any], outcome: Outcome) -> str | None:
     if outcome.status != expected["exit"]:
         return f"status {outcome}, expected {expected}"
     if outcome.status == 0:
@@ -152,8 +140,6 @@ def _answer_differs(expected: dict[str, Any], outcome: Outcome, cluster: Cluster
             return f"answer {outcome.stdout.decode()}, expected {_text(expected['response'])}"
         return None
     text = expected.get("error_contains", "")
-    if text.startswith("resource/"):
-        text = cluster.named(text)
     line = outcome.stderr.decode()
     one_line = line.endswith("\n") and line.count("\n") == 1 and len(line) > 1
     if outcome.stdout or not one_line or text not in line or "Traceback" in line or line.startswith("internal error"):

@@ -44,7 +44,7 @@ class SqliteStore:
 
     def key(self, node: str) -> str:
         """Return how messages name a record."""
-        return f"{self._path}:{self._kind}/{node}"
+        return f"{self._path}:/resource/{self._kind}/{node}"
 
     def get(self, node: str) -> bytes | None:
         """Return the value of one node."""
@@ -55,6 +55,8 @@ class SqliteStore:
 
         def select(database: "Any") -> dict[str, bytes]:
             database.execute("BEGIN")  # one snapshot for all batches
+            if not self._is_ours(database):
+                return {}
             return {node: value for batch in batches for node, value in self._select(database, batch)}
 
         names = list(dict.fromkeys(nodes))
@@ -65,13 +67,17 @@ class SqliteStore:
 
     def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:
         """Change the value of one node inside one transaction that no other writer can enter."""
+        # What is refused makes no file.
+        first = None if self._holds_database() else change(None)
 
         def write(database: "Any") -> None:
             database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")
-            self._prepare(database)
+            if not self._is_ours(database):
+                database.execute(_SCHEMA)
+                database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             stored = dict(self._select(database, [node])).get(node)
-            value = change(stored)
+            value = change(stored) if first is None or stored is not None else first
             if value != stored:
                 database.execute(
                     "INSERT INTO record VALUES (?, ?, ?, 1)"
@@ -80,7 +86,8 @@ class SqliteStore:
                 )
             database.execute("COMMIT")
 
-        self._create_file()
+        if first is not None:
+            self._create_file()
         self._run(write)
 
     def delete(self, node: str) -> None:
@@ -89,7 +96,8 @@ class SqliteStore:
         def remove(database: "Any") -> None:
             database.execute("PRAGMA synchronous = FULL")
             database.execute("BEGIN IMMEDIATE")
-            database.execute("DELETE FROM record WHERE kind = ? AND node = ?", (self._kind, node))
+            if self._is_ours(database):
+                database.execute("DELETE FROM record WHERE kind = ? AND node = ?", (self._kind, node))
             database.execute("COMMIT")
 
         if self._holds_database():
@@ -97,29 +105,44 @@ class SqliteStore:
 
     def _select(self, database: "Any", nodes: list[str]) -> "list[tuple[str, bytes]]":
         marks = ",".join("?" * len(nodes))
+        # The cast is for values that somebody has put in by hand, as text.
         rows = database.execute(
-            f"SELECT node, value FROM record WHERE kind = ? AND node IN ({marks})",  # noqa: S608 - marks only
+            f"SELECT node, CAST(value AS BLOB) FROM record WHERE kind = ? AND node IN ({marks})",  # noqa: S608 - marks only
             (self._kind, *nodes),
         )
-        return [(node, bytes(value)) for node, value in rows.fetchall()]
+        return list(rows.fetchall())
 
     def _holds_database(self) -> bool:
         """Tell whether there is a file with something in it: an absent or empty one holds no records."""
         try:
-            return posix.stat(self._path).st_size > 0
+            size = posix.stat(self._path).st_size
         except FileNotFoundError:
+            self._check_folder()
             return False
         except OSError as error:
             raise self._error(_reason(error)) from None
+        if size == 1:  # SQLite takes this for an empty file, and would overwrite it
+            raise self._error(_explained("file is not a database"))
+        return size > 0
+
+    def _check_folder(self) -> None:
+        """Refuse a path whose folder is missing: an empty store would hide the mistake."""
+        try:
+            posix.stat(self._path.rpartition("/")[0] or "/")
+        except OSError:
+            raise self._error("its folder does not exist") from None
 
     def _create_file(self) -> None:
-        """Make the file with owner-only rights; SQLite itself would make it readable for others."""
+        """Make the file with owner-only rights; SQLite itself would make it readable for others.
+
+        One that exists is not even opened: closing it would end the locks that this process may have on it.
+        """
         try:
-            posix.close(posix.open(self._path, posix.O_RDWR | posix.O_CREAT | posix.O_CLOEXEC, 0o600))
-        except FileNotFoundError:
-            raise self._error("its folder does not exist") from None
+            posix.close(posix.open(self._path, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL | posix.O_CLOEXEC, 0o600))
+        except FileExistsError:
+            pass
         except PermissionError:
-            raise self._error("the file and its folder must be writable") from None
+            raise self._error("its folder must be writable") from None
         except OSError as error:
             raise self._error(_reason(error)) from None
 
@@ -131,31 +154,23 @@ class SqliteStore:
                 self._path, timeout=max(self._deadline - time.monotonic(), 0.0), isolation_level=None
             )
         except sqlite.Error as error:
-            raise self._error(str(error)) from None
+            raise self._error(_explained(str(error))) from None
         try:
-            self._check_ours(database)
             return work(database)
         except sqlite.DatabaseError as error:
             raise self._error(_explained(str(error))) from None
         finally:
             database.close()
 
-    def _check_ours(self, database: "Any") -> None:
-        """Refuse a database that somebody else made."""
+    def _is_ours(self, database: "Any") -> bool:
+        """Tell our database from an empty one; refuse one that somebody else made."""
         ((application,),) = database.execute("PRAGMA application_id").fetchall()
         if application == APPLICATION_ID:
-            return
+            return True
         ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master").fetchall()
         if application or tables:
             raise self._error("the file is another program's database; give another sqlite.path")
-
-    @staticmethod
-    def _prepare(database: "Any") -> None:
-        """Make the table in a new file, inside the transaction of the first write."""
-        ((tables,),) = database.execute("SELECT count(*) FROM sqlite_master").fetchall()
-        if not tables:
-            database.execute(_SCHEMA)
-            database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        return False
 
     def _error(self, reason: str) -> StoreError:
         return StoreError(f"sqlite {self._path}: {reason}")
@@ -165,8 +180,8 @@ def _explained(reason: str) -> str:
     """Add to SQLite's words what to do, where that is known."""
     if "locked" in reason:
         return f"{reason}: another writer held it until the time limit of this call"
-    if "readonly" in reason:
-        return f"{reason}: the file and its folder must be writable"
+    if "readonly" in reason or "unable to open" in reason:
+        return f"{reason}: to read, the file must be readable; to write, the file and its folder must be writable"
     if "not a database" in reason:
         return f"{reason}; give another sqlite.path"
     return reason
