@@ -30,7 +30,7 @@ def main(sources: list[Path]) -> int:
         folder.mkdir()
         for kind in ("gpu", "storage"):
             Path(folder, f"{kind}.yaml").write_text("sqlite:\n  path: ../demo.db\n", encoding="utf-8")
-        print(painted("Install into a plugin directory, as scripts/install does", BOLD))
+        print(f"\n{painted('Install into a plugin directory, as scripts/install does', BOLD)}")
         install(sources, folder, replace=False)
         try:
             show_gpu(Plugin(folder, "resource-gpu"))
@@ -38,7 +38,7 @@ def main(sources: list[Path]) -> int:
         except UnexpectedAnswerError as error:
             print(f"\n{error}", file=sys.stderr)
             return 1
-    print(f"\nThe plugin files are in {sources[0].parent}; scripts/install puts them where your core looks for them.")
+    print("\nscripts/build makes the files for a cluster; scripts/install puts them where core looks for them.")
     return 0
 
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from support.calls import call_program, source_program
+from support.checkout import Checkout
 
-REPOSITORY = Path(__file__).parents[1]
 EXECUTE = 0o111
 NOBODY = 65534
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -26,29 +26,14 @@ SYSTEM_PYTHON = "/usr/bin/python3"
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user or mount")
 
 
-class Project:
-    """A copy of what scripts/install needs of the project, with plugins that run from source as its built files."""
+class Project(Checkout):
+    """A built clone beside an empty plugin directory."""
 
     def __init__(self, folder: Path) -> None:
-        self.root = folder / "project"
+        super().__init__(folder / "project")
         self.folder = folder / "plugins"
         self.replaced = folder / "plugins.replaced"
-        (self.root / "dist").mkdir(parents=True)
         self.folder.mkdir()
-        shutil.copytree(REPOSITORY / "scripts", self.root / "scripts")
-        shutil.copytree(REPOSITORY / "examples", self.root / "examples")
-        for kind in ("gpu", "storage"):
-            source_program(self.built(kind), kind)
-
-    def built(self, kind: str) -> Path:
-        """The built file of a kind."""
-        return self.root / "dist" / f"resource-{kind}.pyz"
-
-    def change(self, kind: str, note: str = "another build") -> bytes:
-        """Make another build of a kind, and return what it holds."""
-        with self.built(kind).open("a") as file:
-            file.write(f"# {note}\n")
-        return self.built(kind).read_bytes()
 
     def start(self, *arguments: object, **options: object) -> "subprocess.Popen[str]":
         """Start scripts/install on the plugin directory."""
