@@ -165,7 +165,7 @@ class Attempt:
             while self._outgoing:
                 self._outgoing = self._outgoing[self._channel.send(self._outgoing) :]
             while not self._ready():
-                self._connection.feed(self._channel.recv(65536))
+                self._connection.take_in()
         except BlockingIOError:
             self.wants = POLLIN | POLLOUT if self._outgoing else POLLIN
             return False

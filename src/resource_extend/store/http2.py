@@ -162,19 +162,21 @@ class Connection:
             raise TimeoutError
         # The peer's SETTINGS and PINGs are acknowledged with our next request, or when there is time for it.
         self.channel.settimeout(min(left, 1.0))
+        if self._unsent and (frames := self._allowed_data()):
+            self.channel.sendall(frames)
         try:
-            data = self.channel.recv(65536)
+            self.take_in()
         except TimeoutError:
             if self._acks:
                 acks, self._acks = self._acks, b""
                 self.channel.sendall(acks)
-            return
-        self.feed(data)
-        if self._unsent and (frames := self._allowed_data()):
-            self.channel.sendall(frames)
 
-    def feed(self, data: bytes) -> None:
-        """Take in bytes of the peer, nothing when it closed the connection. Raises Unanswered."""
+    def take_in(self) -> None:
+        """Read once and take in what came. Raises Unanswered, and what the channel raises when nothing came in time."""
+        try:
+            data = self.channel.recv(65536)
+        except ConnectionError:
+            data = b""
         buffer = self._buffer + data
         if not data or (not self.greeted and len(buffer) > 3 and buffer[3] != SETTINGS):
             self._break(buffer)
