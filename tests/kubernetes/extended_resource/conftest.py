@@ -1,6 +1,8 @@
 """A fake API server, and the program's commands run against it."""
 
 import json
+import signal
+import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,7 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from kubernetes.extended_resource.fake_api_server import FakeApiServer
+from kubernetes.extended_resource.fake_api_server import FakeApiServer, Fault
 from kubernetes.extended_resource.fake_cluster import Kubelet
 from kubernetes.extended_resource.fake_objects import Object
 from kubernetes.extended_resource.server_facts import NAME
@@ -66,6 +68,11 @@ def run(server: FakeApiServer, tmp_path: Path) -> Run:
     return call
 
 
+def interrupt() -> None:
+    """Ctrl-C, from another thread: a real signal, so that a blocked call of the main thread ends."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
 class Nodes:
     """Nodes and pods of the fake cluster, made in a few words and read in fewer."""
 
@@ -105,6 +112,22 @@ class Nodes:
                 "status": {"phase": phase},
             },
         )
+
+    def stop_at_watch_or_lists(self, lists: int) -> None:
+        """Send the process a SIGINT when the first watch has begun, at the latest after so many lists."""
+        calls = 0
+        timer = threading.Timer(0.3, interrupt)
+
+        def count() -> None:
+            nonlocal calls
+            calls += 1
+            if calls == 2:
+                timer.start()
+            if calls == lists:
+                timer.cancel()
+                interrupt()
+
+        self.server.faults = [Fault("GET", "/api/v1/nodes", times=99, meddle=count)]
 
     def shows(self, node: str, name: str = NAME) -> tuple[str | None, str | None]:
         """(capacity, allocatable) as stored."""

@@ -178,7 +178,10 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "application/json")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
-        version, end = int(call.query["resourceVersion"]), time.monotonic() + float(call.query["timeoutSeconds"])
+        version, end = (
+            int(call.query["resourceVersion"]),
+            time.monotonic() + float(call.query.get("timeoutSeconds", 60)),
+        )
         cluster = self.api.cluster
         with cluster.changed:
             if version < cluster.oldest:

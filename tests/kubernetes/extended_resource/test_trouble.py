@@ -1,13 +1,12 @@
 """What goes wrong between the tool and the API server, and what is said of it."""
 
-import _thread
 import json
 import sys
 from pathlib import Path
 
 import pytest
 
-from kubernetes.extended_resource.conftest import Nodes, Run
+from kubernetes.extended_resource.conftest import Nodes, Run, interrupt
 from kubernetes.extended_resource.fake_api_server import FakeApiServer, Fault
 from kubernetes.extended_resource.server_facts import CAPACITY, NAME, add
 
@@ -230,7 +229,7 @@ def test_a_stopped_run_accounts_for_every_node(run: Run, nodes: Nodes) -> None:
     """Ctrl-C ends what had begun and lists what was not tried; nothing is half-done."""
     for number in range(6):
         nodes.make(f"n{number}", kubelet=False)
-    nodes.server.faults = [Fault("PATCH", "/api/v1/nodes/n1/status", meddle=_thread.interrupt_main, delay=0.1)]
+    nodes.server.faults = [Fault("PATCH", "/api/v1/nodes/n1/status", meddle=interrupt, delay=0.1)]
 
     ran = run("set", f"{NAME}=1", "--all", "--parallel", "1", "--wait", "-o", "json")
 

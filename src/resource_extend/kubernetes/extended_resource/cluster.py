@@ -1,8 +1,10 @@
 """The API calls of this tool, each with the right it needs; errors come out as `errors` names them."""
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
+import httpx2
 from lightkube import Client
 from lightkube.core.client import FieldSelector, LabelSelector
 from lightkube.operators import Operator
@@ -22,9 +24,6 @@ CHUNK = 500
 READ_DELAYS = (0.5, 1.0, 2.0)
 """Seconds to wait before a read is tried again; then it has failed."""
 
-WATCH_GRACE = 30.0
-"""Seconds by which a server may end a watch later than it was asked to."""
-
 Answer = TypeVar("Answer")
 
 
@@ -40,12 +39,18 @@ class Selector(Operator[str]):
 
 
 class Cluster:
-    """One cluster, through one lightkube client; used by several threads at once."""
+    """One cluster, through one lightkube client (and one for each watch); used by several threads at once."""
 
-    def __init__(self, client: Client, clock: Clock, watch_grace: float = WATCH_GRACE) -> None:
-        self._client = client
+    def __init__(self, connect: Callable[[], Client], clock: Clock) -> None:
+        self._connect = connect
+        self._client = connect()
         self._clock = clock
-        self._watch_grace = watch_grace
+
+    def __enter__(self) -> "Cluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
 
     @property
     def namespace(self) -> str:
@@ -73,21 +78,26 @@ class Cluster:
         return self._read(call, ask)
 
     def watch_nodes(self, selector: str, version: str, seconds: int) -> Iterator[Node]:
-        """The nodes that appear or change after `version`, for at most `seconds`.
+        """The nodes that appear or change after `version`, for `seconds`, or so many after the last news.
+
+        Silence ends the watch, for a quiet cluster and a dead connection look the same: list again to find out.
 
         Raises:
             Expired: the server no longer has that version; list again.
             ClusterError: any other trouble; list again, later.
         """
-        # lightkube lets a watch be silent for ever; a dead connection would never be noticed.
-        self._client._client._watch_timeout.read = seconds + self._watch_grace
-        with translated(Call("watch", "nodes", "watch of nodes")):
-            changes = self._client.watch(
-                Node, labels=_labels(selector), server_timeout=seconds, resource_version=version
-            )
-            for kind, node in changes:
-                if kind in ("ADDED", "MODIFIED"):
-                    yield node
+        end = self._clock.now() + seconds
+        # A client of its own: lightkube begins a watch again whenever it ends, never closes one that is left, and
+        # would wait for news for ever.
+        with translated(Call("watch", "nodes", "watch of nodes")), self._connect() as client:
+            client._client._watch_timeout.read = float(seconds)
+            changes = client.watch(Node, labels=_labels(selector), resource_version=version)
+            with suppress(httpx2.ReadTimeout):
+                for kind, node in changes:
+                    if kind in ("ADDED", "MODIFIED"):
+                        yield node
+                    if self._clock.now() >= end:
+                        return
 
     def pods_on(self, node: str) -> list[Pod]:
         """The pods bound to one node."""

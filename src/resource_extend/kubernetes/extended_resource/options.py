@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import partial, wraps
 from typing import Any, TypeVar, cast
 
 import click
@@ -35,12 +35,13 @@ class Edge:
     context: str = ""
 
     def cluster(self) -> Cluster:
-        """The cluster that the options point at.
+        """The cluster that the options point at, closed when the command is over.
 
         Raises:
             ClusterError: there is no usable configuration.
         """
-        return Cluster(self.connect(self.kubeconfig, self.context), self.clock)
+        cluster = Cluster(partial(self.connect, self.kubeconfig, self.context), self.clock)
+        return click.get_current_context().with_resource(cluster)
 
 
 class _Checked(click.ParamType[Any]):
@@ -126,13 +127,13 @@ def required_selection(command: Command) -> Command:
 
 def _with_selection(command: Command, *, required: bool) -> Command:
     @wraps(command)
-    def chosen(*args: Any, names: tuple[str, ...], selector: str, everything: bool, **options: Any) -> Any:
-        given = bool(names) + bool(selector) + everything
+    def chosen(*args: Any, node_names: tuple[str, ...], selector: str, everything: bool, **options: Any) -> Any:
+        given = bool(node_names) + bool(selector) + everything
         if given > 1:
             raise click.UsageError("--node, --selector and --all exclude each other")
         if required and not given:
             raise click.UsageError("say which nodes: --node NODE (may be repeated), --selector SELECTOR or --all")
-        return command(*args, selected=Selection(names, selector), **options)
+        return command(*args, selected=Selection(node_names, selector), **options)
 
     for option in (
         click.option("--all", "everything", is_flag=True, help="All nodes."),
@@ -143,7 +144,7 @@ def _with_selection(command: Command, *, required: bool) -> Command:
             default="",
             help="The nodes whose labels match, as in pool=licences.",
         ),
-        click.option("--node", "names", multiple=True, type=OBJECT, help="A node; may be repeated."),
+        click.option("--node", "node_names", multiple=True, type=OBJECT, help="A node; may be repeated."),
     ):
         chosen = option(chosen)
     return cast(Command, chosen)
