@@ -61,6 +61,7 @@ class Etcd:
         self.name = name
         self.tls = tls
         self.flags = list(flags)
+        self.login: list[str] = []
         self.client_port, self.peer_port, self.metrics_port = free_ports(3)
         self.endpoint = f"127.0.0.1:{self.client_port}"
         self.url = f"{'https' if tls else 'http'}://{self.endpoint}"
@@ -133,7 +134,7 @@ class Etcd:
 
     def control(self, *arguments: str, data: bytes | None = None) -> str:
         """Run etcdctl, another client than ours, and return what it prints."""
-        command = [str(find_etcd().with_name("etcdctl")), f"--endpoints={self.url}", *arguments]
+        command = [str(find_etcd().with_name("etcdctl")), f"--endpoints={self.url}", *self.login, *arguments]
         if self.tls:
             command += [f"--cacert={self.tls.ca}", f"--cert={self.tls.root_cert}", f"--key={self.tls.root_key}"]
         done = subprocess.run(

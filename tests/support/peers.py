@@ -198,11 +198,15 @@ class Reaction:
 
 
 class Proxy(Peer):
-    """A way to etcd that treats the first transactions as told, and passes on everything else."""
+    """A way to etcd that treats the first transactions as told, and passes on everything else.
+
+    `logins` counts the requests to log in.
+    """
 
     def __init__(self, port: int, reactions: Iterable[Reaction]):
         self._port = port
         self._reactions = list(reactions)
+        self.logins = 0
         self.held: list[tuple[socket.socket, bytes]] = []
         super().__init__(self._relay)
 
@@ -226,6 +230,7 @@ class Proxy(Peer):
                         sock.sendall(data)
                     else:
                         data = sock.recv(65536)
+                        self.logins += data.count(b"/etcdserverpb.Auth/Authenticate")
                         if b"/etcdserverpb.KV/Txn" in data and self._reactions:
                             if not self._react(self._reactions.pop(0), sock, upstream, data):
                                 return

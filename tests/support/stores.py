@@ -1,6 +1,7 @@
 """Etcd stores for tests, with short waiting times where a test waits for their end."""
 
 import time
+from collections.abc import Mapping
 
 from resource_extend.settings import EtcdSettings
 from resource_extend.store.client import Limits
@@ -10,6 +11,16 @@ from resource_extend.store.etcd import EtcdStore
 SHORT = Limits(stagger=0.025, connect=0.2, answer=0.5)
 
 
-def store_at(*machines: str, seconds: float = 20.0, limits: Limits | None = SHORT, **keys: str) -> EtcdStore:
+# Nobody's home: no token is kept.
+NOWHERE = {b"HOME": b"/dev/null"}
+
+
+def store_at(
+    *machines: str,
+    seconds: float = 20.0,
+    limits: Limits | None = SHORT,
+    environ: Mapping[bytes, bytes] = NOWHERE,
+    **keys: str,
+) -> EtcdStore:
     """Return a store of the kind gpu at these endpoints, whose call ends after that time."""
-    return EtcdStore(EtcdSettings(list(machines), **keys), "gpu", time.monotonic() + seconds, limits)
+    return EtcdStore(EtcdSettings(list(machines), **keys), "gpu", time.monotonic() + seconds, limits, environ)

@@ -11,6 +11,7 @@ from resource_extend.store.http2 import Connection, Refusal, Unanswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from ssl import SSLContext
 
     from resource_extend.settings import EtcdSettings
@@ -43,12 +44,20 @@ class Client:
     """
 
     __slots__ = (
-        "connection", "context", "deadline", "directory", "endpoint", "endpoints", "limits", "metadata", "reasons",
-        "renewed", "settings", "strikes",
+        "connection", "context", "deadline", "directory", "endpoint", "endpoints", "environ", "limits", "metadata",
+        "reasons", "renewed", "settings", "strikes",
     )  # fmt: skip
 
-    def __init__(self, settings: "EtcdSettings", directory: str, deadline: float, limits: Limits):
+    def __init__(
+        self,
+        settings: "EtcdSettings",
+        directory: str,
+        deadline: float,
+        limits: Limits,
+        environ: "Mapping[bytes, bytes]",
+    ):
         self.directory = directory
+        self.environ = environ
         self.settings = settings
         self.deadline = deadline
         self.limits = limits
@@ -63,7 +72,7 @@ class Client:
         if settings.username:
             from resource_extend.store.login import cached_login
 
-            self.metadata = cached_login(settings)
+            self.metadata = cached_login(self)
 
     def read(self, path: bytes, body: bytes) -> bytes:
         """Return the answer to a request that may be repeated.

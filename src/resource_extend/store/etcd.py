@@ -1,5 +1,6 @@
 """The node store in etcd: keys, reads, and writes that only happen if nobody else wrote meanwhile (protocol, 7)."""
 
+from posix import environ
 from time import monotonic, monotonic_ns, sleep
 
 from resource_extend.errors import StoreError
@@ -20,7 +21,7 @@ from resource_extend.store.protobuf import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from resource_extend.settings import EtcdSettings
 
@@ -39,13 +40,21 @@ class EtcdStore:
         kind: the plugin's kind.
         deadline: `time.monotonic()` seconds at which the whole call must have ended.
         limits: other waiting times than the specified ones.
+        environ: tells where the login's token is kept.
     """
 
     __slots__ = ("_client", "_directory")
 
-    def __init__(self, settings: "EtcdSettings", kind: str, deadline: float, limits: Limits | None = None):
+    def __init__(
+        self,
+        settings: "EtcdSettings",
+        kind: str,
+        deadline: float,
+        limits: Limits | None = None,
+        environ: "Mapping[bytes, bytes]" = environ,
+    ):
         self._directory = f"{settings.prefix}/resource/{kind}/"
-        self._client = Client(settings, self._directory, deadline, limits or Limits())
+        self._client = Client(settings, self._directory, deadline, limits or Limits(), environ)
 
     def key(self, node: str) -> str:
         """Return the full key of a node's record: plain concatenation."""

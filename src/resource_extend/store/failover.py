@@ -99,7 +99,8 @@ def dismissed(client: "Client", failure: Exception) -> bool:
         client.strikes.pop(endpoint.text, None)
         return True
     # Some members answer a login that they do not like by closing the connection.
-    if not late and _renew_login(client):
+    if client.settings.username and not late:
+        _renew_login(client)
         client.reasons[endpoint.text] += " (possibly because of the login)"
     strike(client, endpoint.text, OUT if late else 1)
     return True

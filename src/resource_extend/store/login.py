@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 FAILED_PRECONDITION = 9
 
 
-def cached_login(settings: "EtcdSettings") -> bytes | None:
+def cached_login(client: "Client") -> bytes | None:
     """Return the header field of the login made by an earlier call, None if there is none."""
-    token = cached_token(settings)
+    token = cached_token(client.settings, client.environ)
     return token_field(token) if token else None
 
 
@@ -41,7 +41,7 @@ def logged_in(client: "Client", connection: "Connection") -> bool:
     except Refusal as refusal:
         if refusal.code == FAILED_PRECONDITION and "authentication is not enabled" in str(refusal):
             client.metadata = b""
-            keep_token(client.settings, b"")
+            keep_token(client.settings, client.environ, b"")
             return True
         if refusal.code in UNAVAILABLE:
             raise Unanswered(str(refusal)) from None
@@ -52,7 +52,7 @@ def logged_in(client: "Client", connection: "Connection") -> bool:
     if not is_token(token):
         raise StoreError("etcd: the login's answer holds no token")
     client.metadata = token_field(token)
-    keep_token(client.settings, token)
+    keep_token(client.settings, client.environ, token)
     return True
 
 

@@ -14,7 +14,6 @@ from posix import (
     O_RDONLY,
     O_WRONLY,
     close,
-    environ,
     fstat,
     geteuid,
     mkdir,
@@ -33,6 +32,8 @@ except ImportError:  # CPython 3.12 and later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from resource_extend.settings import EtcdSettings
 
 SALT_SIZE = 16
@@ -41,9 +42,9 @@ LONGEST_TOKEN = 8192
 REGULAR_OWNER_ONLY = 0o100600
 
 
-def cached_token(settings: "EtcdSettings") -> bytes:
+def cached_token(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]") -> bytes:
     """Return the token that was kept last, nothing if there is none for these settings."""
-    path = _path(settings)
+    path = token_path(settings, environ)
     if path is None:
         return b""
     try:
@@ -65,9 +66,9 @@ def cached_token(settings: "EtcdSettings") -> bytes:
     return token if bound and is_token(token) else b""
 
 
-def keep_token(settings: "EtcdSettings", token: bytes) -> None:
+def keep_token(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]", token: bytes) -> None:
     """Keep a token for later calls, or nothing so that the last one is forgotten. A failure is of no consequence."""
-    path = _path(settings)
+    path = token_path(settings, environ)
     if path is None:
         return
     try:
@@ -106,7 +107,7 @@ def _replace(path: bytes, content: bytes) -> None:
         raise
 
 
-def _path(settings: "EtcdSettings") -> bytes | None:
+def token_path(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]") -> bytes | None:
     """Return the file for these endpoints and this user, None without an absolute folder for it."""
     root = environ.get(b"SHIV_ROOT", b"")
     if not root.startswith(b"/"):
