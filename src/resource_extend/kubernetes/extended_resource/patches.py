@@ -67,23 +67,26 @@ def _replace(where: tuple[str, str], entries: Mapping[str, str], key: str, text:
     path = pointer(*where, key)
     if key in entries:
         change: Operation = {"op": "remove", "path": path} if text is None else _write("replace", path, text)
-        return [_test(path, entries[key]), change]
-    if entries:
-        return [_test(path, None), _write("add", path, text)]
-    # The API server leaves an empty map out of the object, and nothing can be added below what is not there.
-    return [_test(pointer(*where), None), _write("add", pointer(*where), {key: text})]
+    elif entries:
+        change = _write("add", path, text)
+    else:
+        # The API server leaves an empty map out of the object, and nothing can be added below what is not there.
+        change = _write("add", pointer(*where), {key: text})
+    return [_test(where, entries, key), change]
 
 
 def _guarded(node: Node, name: str, operations: list[Operation]) -> list[Operation]:
-    """A patch that touches the mark alone still rests on the capacity that was read."""
-    path = pointer(*CAPACITY, name)
-    if not operations or name not in capacity(node) or any(operation["path"] == path for operation in operations):
+    """A patch that leaves the capacity alone still rests on the capacity that was read."""
+    guard = _test(CAPACITY, capacity(node), name)
+    if not operations or guard in operations:
         return operations
-    return [_test(path, capacity(node)[name]), *operations]
+    return [guard, *operations]
 
 
-def _test(path: str, value: object) -> Operation:
-    return {"op": "test", "path": path, "value": value}
+def _test(where: tuple[str, str], entries: Mapping[str, str], key: str) -> Operation:
+    """That `key` is what was read: this text, or absent; null stands for absent, also for the whole map."""
+    path = pointer(*where, key) if entries else pointer(*where)
+    return {"op": "test", "path": path, "value": entries.get(key)}
 
 
 def _write(operation: str, path: str, value: object) -> Operation:
