@@ -37,7 +37,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
         Undecodable: the text is not JSON, not UTF-8, or not of the shape; the text names the JSON path.
     """
     try:
-        if is_plain(data):
+        if is_text(data) and _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO):
             return decode_json(data, type=shape)
     except ValidationError:
         pass
@@ -52,11 +52,13 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     return decode_exactly(data, shape)
 
 
-def is_plain(data: bytes) -> bool:
-    """Tell whether msgspec alone decides rightly about one text, or about several joined by line breaks.
+def is_text(data: bytes) -> bool:
+    """Tell whether a text holds no lone surrogate, as far as can be told without parsing: then it is looked at closely.
+
+    msgspec does not see the bytes of what it skips.
 
     Raises:
-        UnicodeDecodeError: the text is not UTF-8; msgspec does not look at the bytes of what it skips.
+        UnicodeDecodeError: the text is not UTF-8.
     """
     str(data, "utf-8")
-    return _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO) and b"\\ud" not in data and b"\\uD" not in data
+    return b"\\ud" not in data and b"\\uD" not in data

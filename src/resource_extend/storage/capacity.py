@@ -8,12 +8,13 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
-from resource_extend.codec import is_plain
+from resource_extend.codec import INT64_MAX, is_text
+from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.counting import counter
 from resource_extend.storage.demand import demand_of
 from resource_extend.storage.layout import Layout
-from resource_extend.storage.resource import Record, Resource
+from resource_extend.storage.resource import Record, Resource, in_range
 from resource_extend.storage.state import state_of
 from resource_extend.storage.workload import Workload, total_size
 from resource_extend.units import truncated
@@ -21,6 +22,8 @@ from resource_extend.units import truncated
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+
+    from resource_extend.storage.disk import Quota
 
 _CAPACITY = b'{"capacity":'
 _USAGE = b',"usage":'
@@ -36,14 +39,13 @@ class _Whole:
         known: the answers so far, by the rest of the record's bytes.
         layout: the demand on these devices and mounts.
         devices: (integer of the whole device, name), ascending.
-        disks: index of a disk by device; None when a device is doubled.
-        quotas: each disk's four numbers.
+        disks: index, mounts and quota of each disk, by device; of a doubled one the first.
         left: each disk's integer while nothing of it is used.
         volumes: bytes of all volumes.
         rate: the part of the node that one workload takes.
     """
 
-    __slots__ = ("capacity", "devices", "disks", "head", "known", "layout", "left", "quotas", "rate", "volumes")
+    __slots__ = ("capacity", "devices", "disks", "head", "known", "layout", "left", "rate", "volumes")
 
     def __init__(self, capacity: Resource, head: bytes, query: "CapacityQuery") -> None:
         self.capacity = capacity
@@ -51,14 +53,16 @@ class _Whole:
         self.known: dict[bytes, NodeDeployCapacity | None] = {}
         self.volumes = sum(capacity.volumes.values())
         self.rate = ratio(query.rated, self.volumes if query.by_volumes else capacity.storage)
+        self.disks: dict[str, tuple[int, list[str], Quota]] = {}
+        for index, disk in enumerate(capacity.disks):
+            self.disks.setdefault(disk.device, (index, disk.mounts, disk.quota()))
+        self.left: list[int] = []
         if not query.scheduled:
             return
         self.layout = layout = query.layout(capacity)
         shift, ranks = layout.shift, layout.ranks
         self.devices = sorted([(size << shift | ranks[device], device) for device, size in capacity.volumes.items()])
-        self.disks = {disk.device: index for index, disk in enumerate(capacity.disks)}
-        self.quotas = [disk.quota() for disk in capacity.disks]
-        self.left = [*[query.demand.packed_left(quota) for quota in self.quotas], query.demand.guard]
+        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
 
 
 class CapacityQuery:
@@ -81,7 +85,7 @@ class CapacityQuery:
         self._layouts: dict[object, Layout] = {}
         self._wholes: dict[bytes, _Whole] = {}
         self._last = _Whole(Resource(), b"\n", self)  # no record begins like this
-        self._unknown = self._answer(self._last, Resource())
+        self._unknown = self._of_record(Record())
 
     def layout(self, capacity: Resource) -> Layout:
         """Return the demand on the devices and mounts of a capacity."""
@@ -102,7 +106,7 @@ class CapacityQuery:
             decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
         """
         try:
-            plain = is_plain(b"\n".join(values.values()))
+            plain = is_text(b"\n".join(values.values()))
         except UnicodeDecodeError:
             plain = False
         result = {}
@@ -113,20 +117,25 @@ class CapacityQuery:
             else:
                 try:
                     answer = self._of_value(value) if plain else self._of_record(decoded(node, value))
-                except (DecodeError, RecursionError):
+                except (DecodeError, ResourceError, RecursionError):
                     answer = self._of_record(decoded(node, value))
             if answer is not None:
                 result[node] = answer
         return result
 
     def _of_record(self, record: Record) -> NodeDeployCapacity | None:
-        return self._answer(_Whole(record.capacity, b"", self), record.usage)
+        whole = _Whole(record.capacity, b"", self)
+        left = self._left(whole, record.usage)
+        if left is not None:
+            return self._answer(whole, record.usage, left)
+        slots = self._irregular_slots(record) if self.scheduled else self.most
+        return self._limited(whole, record.usage, slots)
 
     def _of_value(self, value: bytes) -> NodeDeployCapacity | None:
         """Return the answer for a stored value of the form that we and the Go plugins write.
 
         Raises:
-            DecodeError: it is not of that form, and must be decoded as a whole.
+            DecodeError, ResourceError: it is not of that form, and must be decoded as a whole.
         """
         whole = self._last
         if not value.startswith(whole.head):
@@ -136,7 +145,11 @@ class CapacityQuery:
             return whole.known[rest]
         if rest[-1:] != b"}":
             raise DecodeError
-        answer = whole.known[rest] = self._answer(whole, _decode(rest[:-1]))
+        usage = _decode(rest[:-1])
+        left = self._left(whole, usage)
+        if left is None:
+            raise DecodeError
+        answer = whole.known[rest] = self._answer(whole, usage, left)
         return answer
 
     def _whole(self, value: bytes) -> _Whole:
@@ -147,23 +160,48 @@ class CapacityQuery:
         text = value[len(_CAPACITY) : end]
         whole = self._wholes.get(text)
         if whole is None:
-            whole = self._wholes[text] = _Whole(_decode(text), value[: end + len(_USAGE)], self)
+            capacity = in_range(_decode(text))
+            whole = self._wholes[text] = _Whole(capacity, value[: end + len(_USAGE)], self)
         return whole
 
-    def _answer(self, whole: _Whole, usage: Resource) -> NodeDeployCapacity | None:
-        count = self._slots(whole, usage) if self.scheduled else self.most
-        if self.storage > 0:
-            count = min(count, truncated(whole.capacity.storage - usage.storage, self.storage))
-        if count <= 0:
-            return None
-        if self.by_volumes:
-            return NodeDeployCapacity(count, ratio(sum(usage.volumes.values()), whole.volumes), whole.rate)
-        return NodeDeployCapacity(count, ratio(usage.storage, whole.capacity.storage), whole.rate)
+    def _left(self, whole: _Whole, usage: Resource) -> list[int] | None:
+        """Return what is left of each disk; None unless the usage lies within the capacity.
 
-    def _slots(self, whole: _Whole, usage: Resource) -> int:
-        left = self._left(whole, usage)
-        if left is None:
-            return self._slots_of(Record(whole.capacity, usage))
+        Within means: its numbers, which so cannot leave int64, and its disks, each once, in order, with equal mounts.
+        """
+        if not 0 <= usage.storage <= INT64_MAX:
+            return None
+        sizes = whole.capacity.volumes
+        for device, size in usage.volumes.items():
+            if not 0 <= size <= sizes.get(device, -1):
+                return None
+        if not usage.disks:
+            return whole.left
+        left = list(whole.left)
+        before = ""
+        for disk in usage.disks:
+            device = disk.device
+            known = whole.disks.get(device)
+            if known is None or device <= before:
+                return None
+            before = device
+            index, mounts, quota = known
+            one = quota[0] - disk.read_iops
+            two = quota[1] - disk.write_iops
+            three = quota[2] - disk.read_bps
+            four = quota[3] - disk.write_bps
+            if disk.mounts != mounts or not (
+                0 <= one <= quota[0] and 0 <= two <= quota[1] and 0 <= three <= quota[2] and 0 <= four <= quota[3]
+            ):
+                return None
+            if self.scheduled:
+                left[index] = self.demand.packed_left((one, two, three, four))
+        return left
+
+    def _answer(self, whole: _Whole, usage: Resource, left: list[int]) -> NodeDeployCapacity | None:
+        return self._limited(whole, usage, self._slots(whole, usage, left) if self.scheduled else self.most)
+
+    def _slots(self, whole: _Whole, usage: Resource, left: list[int]) -> int:
         shift = whole.layout.shift
         taken = usage.volumes.get
         used, unused = [], []
@@ -176,31 +214,18 @@ class CapacityQuery:
         used.sort()
         return self.count(whole.layout, used, unused, left, self.most)
 
-    def _left(self, whole: _Whole, usage: Resource) -> list[int] | None:
-        """Return what is left of each disk; None when the disks in use are not among the capacity's, once, in order."""
-        if not usage.disks:
-            return whole.left
-        left = list(whole.left)
-        before = ""
-        for disk in usage.disks:
-            device = disk.device
-            index = whole.disks.get(device)
-            if index is None or device <= before or disk.mounts != whole.capacity.disks[index].mounts:
-                return None
-            before = device
-            quota = whole.quotas[index]
-            left[index] = self.demand.packed_left(
-                (
-                    quota[0] - disk.read_iops,
-                    quota[1] - disk.write_iops,
-                    quota[2] - disk.read_bps,
-                    quota[3] - disk.write_bps,
-                )
-            )
-        return left
+    def _limited(self, whole: _Whole, usage: Resource, count: int) -> NodeDeployCapacity | None:
+        """Return the answer for a number of slots, None when there is none or no storage for one."""
+        if self.storage > 0:
+            count = min(count, truncated(whole.capacity.storage - usage.storage, self.storage))
+        if count <= 0:
+            return None
+        if self.by_volumes:
+            return NodeDeployCapacity(count, ratio(sum(usage.volumes.values()), whole.volumes), whole.rate)
+        return NodeDeployCapacity(count, ratio(usage.storage, whole.capacity.storage), whole.rate)
 
-    def _slots_of(self, record: Record) -> int:
-        """Count on any record, however its disks are listed."""
+    def _irregular_slots(self, record: Record) -> int:
+        """Count on any record, however its usage exceeds its capacity and its disks are listed."""
         state = state_of(record)
         layout = Layout(state.free, state.disks, self.demand)
 
