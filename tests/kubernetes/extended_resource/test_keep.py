@@ -279,39 +279,3 @@ def test_the_loop_ends_with_a_signal(run: Run, nodes: Nodes, tmp_path: Path) -> 
     assert 0 == ran.code, ran.err
     assert "stopped" in ran.err
     assert Outcome.SET.value == json.loads(ran.out.splitlines()[0])["outcome"]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "the file: must hold `rules`"),
-        ("rules: []", "rules: must be a list"),
-        ("rules: [1]", "rules[0]: must hold"),
-        ("a: [", "not YAML"),
-        ("rules: [{resources: {a.b/c: 1, a.b/c: 2}}]", "'a.b/c' is there twice"),
-        ("rules: [{resources: {a.b/c: 1}, nodes: n1}]", "rules[0].nodes: must be a list of node names"),
-        ("rules: [{resources: {a.b/c: 1}, node: [n1]}]", "unknown key: node (known: nodes, resources, selector)"),
-        ("rules: [{resources: {a.b/c: 1}, selector: 'pool in ('}]", "rules[0]: 'pool in (' is not a label selector"),
-        ("rules: [{resources: {a.b/c: 1}, selector: {pool: a}}]", "rules[0].selector: must be a text"),
-        ("rules: [{resources: {a.b/c: 1.5}}]", "rules[0]: '1.5' is not a count"),
-        ("rules: [{resources: {a.b/c: true}}]", "rules[0]: 'True' is not a count"),
-        ("rules: [{resources: {a.b/c: -1}}]", "rules[0]: '-1' is not a count"),
-        ("rules: [{resources: {cpu: 1}}]", "'cpu' is not an extended resource name: it is a built-in resource"),
-        ("rules: [{resources: {}}]", "rules[0].resources: must map names to counts"),
-    ],
-)
-def test_a_wrong_file_is_a_usage_error(run: Run, tmp_path: Path, text: str, says: str) -> None:
-    """Every fault of a file has its place and its rule, and exit status 2."""
-    ran = run("keep", "-f", rules(tmp_path, text), "--once")
-
-    assert 2 == ran.code
-    assert says in ran.err
-    assert "keep.yaml" in ran.err
-
-
-def test_a_missing_file_is_a_usage_error(run: Run, tmp_path: Path) -> None:
-    """The file's name is in the text."""
-    ran = run("keep", "-f", str(tmp_path / "none.yaml"), "--once")
-
-    assert 2 == ran.code
-    assert "none.yaml" in ran.err

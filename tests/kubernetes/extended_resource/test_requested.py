@@ -58,6 +58,8 @@ def test_who_holds() -> None:
         pod("g", containers=[{"name": "c"}]),
     ]
 
-    assert [Holder("default/b", 3), Holder("default/a", 1), Holder("default/f", 1)] == holders(pods, NAME)
-    assert {NAME: Fraction(5)} == held(pods)
-    assert {"n1": [pods[0], pods[1], pods[5], pods[6]]} == by_node(pods)
+    there = by_node(pods)
+
+    assert {"n1": [pods[0], pods[1], pods[5], pods[6]]} == there
+    assert [Holder("default/b", 3), Holder("default/a", 1), Holder("default/f", 1)] == holders(there["n1"], NAME)
+    assert {NAME: Fraction(5)} == held(there["n1"])

@@ -11,7 +11,7 @@ from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.decisions import Decision, Refused, Wish, decide, needs_holders
 from resource_extend.kubernetes.extended_resource.entries import Entry, entry
 from resource_extend.kubernetes.extended_resource.errors import AnswerLost, Changed, ClusterError, Unreachable
-from resource_extend.kubernetes.extended_resource.objects import node_name
+from resource_extend.kubernetes.extended_resource.objects import node_name, takes_room
 from resource_extend.kubernetes.extended_resource.patches import Operation
 from resource_extend.kubernetes.extended_resource.quantities import whole
 from resource_extend.kubernetes.extended_resource.requested import holders
@@ -99,8 +99,8 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
 
 
 def _decided(cluster: Cluster, now: Node, wish: Wish) -> Decision:
-    holding = holders(cluster.pods_on(node_name(now)), wish.name) if needs_holders(now, wish) else []
-    return decide(now, wish, holding)
+    pods = cluster.pods_on(node_name(now)) if needs_holders(now, wish) else []
+    return decide(now, wish, holders(filter(takes_room, pods), wish.name))
 
 
 def _result(node: str, wish: Wish, decision: Decision) -> Result:

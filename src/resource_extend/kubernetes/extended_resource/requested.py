@@ -48,14 +48,14 @@ def pod_requests(pod: Pod) -> Amounts:
 
 
 def holders(pods: Iterable[Pod], name: str) -> list[Holder]:
-    """The pods that hold `name`, most first."""
-    found = [Holder(pod_name(pod), int(pod_requests(pod).get(name, 0))) for pod in pods if takes_room(pod)]
+    """Those of `pods` that ask for `name`, most first; the caller leaves out who takes no room."""
+    found = [Holder(pod_name(pod), int(pod_requests(pod).get(name, 0))) for pod in pods]
     return sorted((holder for holder in found if holder.count), key=lambda holder: (-holder.count, holder.pod))
 
 
 def held(pods: Iterable[Pod]) -> Amounts:
-    """What the pods hold together, by resource name."""
-    return _sum(pod_requests(pod) for pod in pods if takes_room(pod))
+    """What the pods ask for together, by resource name; the caller leaves out who takes no room."""
+    return _sum(pod_requests(pod) for pod in pods)
 
 
 def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
