@@ -1,7 +1,7 @@
-"""Running the commands that people configure: sources and health checks.
+"""Running the commands that people configure.
 
 Commands are started through asyncio, which does not fork a process that has gRPC threads, and as a process group of
-their own, which is killed as a whole when the time is up.
+their own, which is killed as a whole at the end: nothing that a command started outlives it.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ import asyncio
 import contextlib
 import os
 import signal
+from collections.abc import Mapping
 
 from resource_extend.errors import PluginError
 
-OUTPUT_LIMIT = 8 * 1024 * 1024  # bytes of standard output; twice what a snapshot may have
+OUTPUT_LIMIT = 8 * 1024 * 1024  # bytes on standard output or error; twice what a snapshot may have
+DEATH_LIMIT = 1.0  # seconds to wait for a killed command
 SHOWN = 200  # characters of a failed command's words that its error repeats
 
 
@@ -21,48 +23,68 @@ class CommandError(PluginError):
     """A configured command did not start, failed, took too long or said too much."""
 
 
-async def run_command(command: tuple[str, ...], timeout: float) -> bytes:
-    """Run a command for at most `timeout` seconds and return its standard output. Raises CommandError."""
+async def run_command(command: tuple[str, ...], timeout: float, env: Mapping[str, str] | None = None) -> bytes:
+    """Run a command for at most `timeout` seconds and return its standard output.
+
+    `env` is its whole environment, by default that of this process. Raises CommandError.
+    """
     name = command[0]
+    loop = asyncio.get_running_loop()
     try:
-        process = await asyncio.create_subprocess_exec(
-            *command,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,
+        transport, run = await loop.subprocess_exec(
+            lambda: _Run(name), *command, stdin=asyncio.subprocess.DEVNULL, start_new_session=True, env=env
         )
     except (OSError, ValueError) as error:
         raise CommandError(f"command {name!r} did not start: {error}") from error
+    run.group = transport.get_pid()
     try:
-        output, said = await asyncio.wait_for(_finish(process, name), timeout)
+        await asyncio.wait_for(run.finished, timeout)
     except asyncio.TimeoutError:
         raise CommandError(f"command {name!r} was killed after {timeout:g} s") from None
     finally:
-        # The whole group: a child of the command may still hold the pipes.
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        await process.wait()
-    if process.returncode:
-        raise CommandError(f"command {name!r} failed with status {process.returncode}{_words(said or output)}")
-    return output
+        run.kill()
+        # Waiting for the end of the pipes could take for ever: a child in a session of its own may hold them. So could
+        # waiting for a process that hangs in the kernel, so not even that is waited for without end.
+        transport.close()
+        await asyncio.wait([run.exited], timeout=DEATH_LIMIT)
+    status = transport.get_returncode()
+    if status:
+        raise CommandError(f"command {name!r} failed with status {status}{_words(bytes(run.said or run.output))}")
+    return bytes(run.output)
 
 
-async def _finish(process: asyncio.subprocess.Process, name: str) -> tuple[bytes, bytes]:
-    assert process.stdout is not None
-    assert process.stderr is not None
-    output, said = await asyncio.gather(_read(process.stdout, name), _read(process.stderr, name))
-    await process.wait()
-    return output, said
+class _Run(asyncio.SubprocessProtocol):
+    """Collects what a command prints. `finished` is done when it ended and its pipes are at their end."""
 
+    def __init__(self, name: str) -> None:
+        self.finished: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.exited: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.output = bytearray()
+        self.said = bytearray()
+        self.group = 0
+        self._name = name
 
-async def _read(stream: asyncio.StreamReader, name: str) -> bytes:
-    out = bytearray()
-    while piece := await stream.read(65536):
-        out += piece
-        if len(out) > OUTPUT_LIMIT:
-            raise CommandError(f"command {name!r} printed more than {OUTPUT_LIMIT} bytes")
-    return bytes(out)
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        buffer = self.output if fd == 1 else self.said
+        if len(buffer) + len(data) <= OUTPUT_LIMIT:
+            buffer += data
+        elif not self.finished.done():
+            self.finished.set_exception(CommandError(f"command {self._name!r} printed more than {OUTPUT_LIMIT} bytes"))
+
+    def process_exited(self) -> None:
+        self.kill()
+        self.group = 0
+        self.exited.set_result(None)
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        if not self.finished.done():
+            self.finished.set_result(None)
+
+    def kill(self) -> None:
+        """Kill the command and what it started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if self.group:
+                os.killpg(self.group, signal.SIGKILL)
 
 
 def _words(said: bytes) -> str:

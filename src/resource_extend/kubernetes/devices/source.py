@@ -84,8 +84,9 @@ class GroupsSource:
             pairs = [(group, draft) for group, each in zip(groups, drafts, strict=True) for draft in each]
             settled = self._claims.settle(pairs)
             self._found = [found for name, group, draft in settled for found in self._devices(name, group, draft)]
-            values = [self._values(name, draft) for name, _, draft in settled]
-            self._subjects = [Subject(each["id"], each) for each in values]
+            if self._checker:
+                values = [self._values(name, draft) for name, _, draft in settled]
+                self._subjects = [Subject(each["id"], each) for each in values]
         return self._found
 
     def _values(self, name: str, draft: Draft) -> dict[str, str]:

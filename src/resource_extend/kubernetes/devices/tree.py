@@ -7,6 +7,7 @@ the host's own paths, which are also what goes into answers (specification, kube
 from __future__ import annotations
 
 import os
+import stat
 
 from resource_extend.kubernetes.model import Roots
 
@@ -61,9 +62,10 @@ class Tree:
             return None
 
     def status(self, host_path: str) -> os.stat_result | None:
-        """Look at what a host path leads to, links followed inside the host's tree. None: it is not there."""
+        """Look at what a host path leads to, links followed inside the host's tree. None: nothing is there."""
         seen = self.seen(self.resolve(host_path))
         try:
-            return os.lstat(seen) if seen else None
+            status = os.lstat(seen) if seen else None
         except OSError:
             return None
+        return None if status is None or stat.S_ISLNK(status.st_mode) else status
