@@ -45,6 +45,9 @@ def device_plugin() -> None:
 @click.option("--registry-host", metavar="DIR", help="The same folder as the kubelet sees it.")
 def run(path: str, **overrides: str | None) -> None:
     """Offer the configured resources until SIGTERM; SIGHUP reads the configuration again."""
+    from resource_extend.kubernetes.lean import leave_out_tls
+
+    leave_out_tls()
     import asyncio
 
     from resource_extend.kubernetes.daemon import Daemon

@@ -10,7 +10,7 @@ import click
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from resource_extend.kubernetes.model import Config
+    from resource_extend.kubernetes.model import Config, Device, Resource
     from resource_extend.kubernetes.runner import Rules
 
 Value = TypeVar("Value")
@@ -60,8 +60,19 @@ def _replace(value: Value, **fields: str | None) -> Value:
 
 def rules() -> Rules:
     """Give the rules that devices are handed out by."""
-    from resource_extend.kubernetes.cdi import remove_spec, write_spec
     from resource_extend.kubernetes.devices.allocation import combine, preferred
     from resource_extend.kubernetes.runner import Rules
 
-    return Rules(combine, preferred, write_spec, remove_spec)
+    return Rules(combine, preferred, _write_cdi, _remove_cdi)
+
+
+def _write_cdi(folder: str, resource: Resource, devices: list[Device]) -> object:
+    from resource_extend.kubernetes.cdi import write_spec
+
+    return write_spec(folder, resource, devices)
+
+
+def _remove_cdi(folder: str, name: str) -> object:
+    from resource_extend.kubernetes.cdi import remove_spec
+
+    return remove_spec(folder, name)

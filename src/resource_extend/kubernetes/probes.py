@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from resource_extend.errors import PluginError
+from resource_extend.kubernetes.lean import names_of_tls
 from resource_extend.kubernetes.logs import note
 from resource_extend.kubernetes.metrics import Collector, Offered
 
@@ -70,7 +71,8 @@ class ProbeServer:
                 os.unlink(self.address[len(UNIX) :])
 
     def _application(self) -> WSGIApplication:
-        from prometheus_client import CollectorRegistry, make_wsgi_app
+        with names_of_tls():
+            from prometheus_client import CollectorRegistry, make_wsgi_app
 
         registry = CollectorRegistry(auto_describe=False)
         registry.register(Collector(self._health))
