@@ -26,7 +26,8 @@ class CounterFinder:
     """Gives the same numbers each time."""
 
     def __init__(self, count: int) -> None:
-        self._matches = [Match(Identity(str(n), str(n)), str(n)) for n in range(count)]
+        names = map(str, range(count))
+        self._matches = [Match(Identity(name, name), name) for name in names]
 
     def find(self) -> list[Match]:
         """List one match a number."""

@@ -10,11 +10,10 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 from dataclasses import dataclass
+from functools import lru_cache
 
 from resource_extend.kubernetes.devices import sysfs
-from resource_extend.kubernetes.devices.tree import Tree
 
 ID_LIMIT = 63
 HASH_LENGTH = 8
@@ -31,6 +30,7 @@ class Identity:
     location: str
 
 
+@lru_cache(maxsize=64)
 def short_hash(text: str) -> str:
     """Give eight hexadecimal digits that stand for a text."""
     return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:HASH_LENGTH]
@@ -57,13 +57,11 @@ def replica_id(physical: str, number: int) -> str:
     return f"{physical}{REPLICA_MARK}{number}"
 
 
-def of_path(tree: Tree, host_path: str, status: os.stat_result | None) -> Identity:
-    """Identify what is at a host path: by its hardware when sysfs knows any, else by the path itself."""
-    if status is not None and stat.S_ISCHR(status.st_mode) | stat.S_ISBLK(status.st_mode):
-        folder = sysfs.device_folder(tree.sys, status)
-        found = of_node(tree.sys, folder) if folder else None
-        if found:
-            return found
+def of_path(root: str, host_path: str, folder: str) -> Identity:
+    """Identify what is at a host path: by its hardware when its sysfs `folder` has any, else by the path itself."""
+    found = of_node(root, folder) if folder else None
+    if found:
+        return found
     plain = host_path.removeprefix("/dev/").strip("/")
     return Identity(re.sub(r"[^A-Za-z0-9._-]+", "_", plain), clean(host_path))
 

@@ -49,6 +49,10 @@ class Match:
     annotations: tuple[tuple[str, str], ...] = ()
     cdi_names: tuple[str, ...] = ()
 
+    def brings_something(self) -> bool:
+        """Tell whether a container gets anything with it."""
+        return bool(self.nodes or self.mounts or self.env or self.annotations or self.cdi_names)
+
 
 class Finder(Protocol):
     """Looks for the matches of one member, again and again."""

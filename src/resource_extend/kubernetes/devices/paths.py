@@ -93,16 +93,15 @@ class PathFinder:
     def _match(self, key: _Key) -> Match:
         path, target, text, mode, number, _ = key
         member = self._member
-        seen = self._tree.seen(target)
-        status = self._tree.status(target) if seen else None
-        named = identity.of_path(self._tree, path, status)
+        folder = sysfs.device_folder(self._tree.sys, mode, number)
+        named = identity.of_path(self._tree.sys, path, folder)
         if member.kind == MOUNT:
+            seen = self._tree.seen(path)
+            mount = Mount(path, member.alias or path, member.read_only, seen, member.optional)
             missing = _missing(path, target) if seen and not mode else ""
-            mount = Mount(path, member.alias or path, member.read_only, self._tree.seen(path), member.optional)
             return Match(named, text or os.path.basename(path), path, mounts=(mount,), reason=missing)
         host_path = target if member.resolve == NOW else path
         node = NodeFound(host_path, member.alias or path, member.permissions, number, member.shared)
-        folder = sysfs.device_folder(self._tree.sys, status) if status and number else ""
         numa = sysfs.numa_nodes(self._tree.sys, folder) if folder else ()
         reason = _fault(path, target, mode)
         return Match(named, text or os.path.basename(path), path, nodes=(node,), numa=numa, reason=reason)

@@ -14,9 +14,9 @@ from resource_extend.kubernetes.devices.counter import CounterMember
 from resource_extend.kubernetes.devices.finding import Claims, GroupFinder, same
 from resource_extend.kubernetes.devices.groups import Draft, Group
 from resource_extend.kubernetes.devices.health import Found, Tracker
-from resource_extend.kubernetes.devices.match import fill
+from resource_extend.kubernetes.devices.match import Match, fill
 from resource_extend.kubernetes.devices.tree import Tree
-from resource_extend.kubernetes.model import Device, DeviceAnswer, DeviceNode, Roots
+from resource_extend.kubernetes.model import NOTHING, Device, DeviceAnswer, DeviceNode, Roots
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +48,7 @@ class GroupsSource:
         self._name = name
         self._finders = [GroupFinder(group, tree) for group in config.groups]
         self._on_files = any(not isinstance(m, CounterMember) for group in config.groups for m in group.members)
+        self._fixed = False
         self._claims = Claims()
         self._tracker = Tracker(f"{identity.short_hash(name)}-", config.recovery)
         self._checker = Checker(config.check) if config.check else None
@@ -77,6 +78,8 @@ class GroupsSource:
             await self._checker.close()
 
     def _look(self) -> Sequence[Found]:
+        if self._fixed:
+            return self._found
         drafts = [finder.find() for finder in self._finders]
         if not same(drafts, self._drafts):
             self._drafts = drafts
@@ -87,6 +90,9 @@ class GroupsSource:
             if self._checker:
                 values = [self._values(name, draft) for name, _, draft in settled]
                 self._subjects = [Subject(each["id"], each) for each in values]
+        if not self._on_files:
+            # Numbers never change, and thousands of them should not be kept in several shapes.
+            self._fixed, self._drafts, self._finders = True, [], []
         return self._found
 
     def _values(self, name: str, draft: Draft) -> dict[str, str]:
@@ -120,6 +126,8 @@ def _count(group: Group, name: str, values: dict[str, str]) -> int | None:
 
 def _answer(group: Group, draft: Draft, values: dict[str, str], shared: bool) -> DeviceAnswer:
     parts = draft.matches
+    if not any((group.env, group.annotations, group.cdi_names, *map(Match.brings_something, parts))):
+        return NOTHING
     nodes = [
         DeviceNode(node.host_path, fill(node.alias, values) or node.host_path, node.permissions, shared or node.shared)
         for match in parts

@@ -43,12 +43,16 @@ def link_name(folder: str, name: str) -> str:
         return ""
 
 
-def device_folder(root: str, status: os.stat_result) -> str:
-    """Find the sysfs folder of a device node by its number; "" when sysfs (mounted at `root`) does not have it."""
-    kind = "block" if stat.S_ISBLK(status.st_mode) else "char"
-    link = f"{root}/dev/{kind}/{os.major(status.st_rdev)}:{os.minor(status.st_rdev)}"
-    folder = os.path.realpath(link)
-    return folder if os.path.isdir(folder) else ""
+def device_folder(root: str, mode: int, number: int) -> str:
+    """Find the sysfs folder of a device node; "" when it is none or sysfs (mounted at `root`) does not have it."""
+    if not (stat.S_ISCHR(mode) or stat.S_ISBLK(mode)):
+        return ""
+    place = f"{root}/dev/{'block' if stat.S_ISBLK(mode) else 'char'}"
+    try:
+        # There are no further links below /sys/devices, so this is the real path.
+        return os.path.normpath(f"{place}/{os.readlink(f'{place}/{os.major(number)}:{os.minor(number)}')}")
+    except OSError:
+        return ""
 
 
 def ancestors(root: str, folder: str) -> Iterator[str]:
