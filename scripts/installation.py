@@ -112,9 +112,13 @@ def _examined(source: Path, folder: Path) -> PluginFile:
     answers = []
     for verb in ("verbs", "name"):
         try:
-            done = subprocess.run([source, verb], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [source, verb], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False
+            )
         except OSError as error:
             raise InstallError(f"{source}: does not run: {error.strerror}; build it again with scripts/build") from None
+        except subprocess.TimeoutExpired:
+            raise InstallError(f"{source}: does not answer `{verb}` within a minute") from None
         if done.returncode:
             raise InstallError(f"{source}: cannot answer `{verb}`, so core would not start: {done.stderr.strip()}")
         answers.append(done.stdout)
