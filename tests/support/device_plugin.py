@@ -64,6 +64,12 @@ class Listed:
         self.scans.append(len(held))
         return list(self.devices)
 
+    async def settle(self) -> None:
+        """Nothing runs between scans."""
+
+    async def close(self) -> None:
+        """Nothing runs between scans."""
+
 
 class PluginUnderTest(Protocol):
     """What a demand can do with a device plugin, ours or another."""

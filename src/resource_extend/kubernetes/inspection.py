@@ -37,10 +37,15 @@ class Finding:
 
 
 async def _scan(resource: Resource, roots: Roots) -> Found:
+    source = resource.source.open(resource.name, roots)
     try:
-        devices = await resource.source.open(resource.name, roots).scan(frozenset(), time.monotonic())
+        await source.scan(frozenset(), time.monotonic())
+        await source.settle()
+        devices = await source.scan(frozenset(), time.monotonic())
     except Exception as error:
         return Found(resource, (), str(error) or repr(error))
+    finally:
+        await source.close()
     return Found(resource, tuple(devices))
 
 

@@ -203,9 +203,8 @@ class Lifecycle:
             return False
         prefix = sockets.resource_prefix(self.name)
         now = {name for name in self._folder.names if name.startswith(prefix)} - self._elders - {own_name}
-        left = not self._siblings <= now
-        self._siblings = now
-        return left
+        self._siblings |= now
+        return self._siblings != now
 
     def _raise_loss(self, endpoint: Endpoint) -> None:
         loss = None if self._stopping else self._loss(endpoint)

@@ -96,6 +96,14 @@ class DeviceSource(Protocol):
         """
         ...
 
+    async def settle(self) -> None:
+        """Wait until nothing runs between scans, such as health checks: the next scan shows what they found."""
+        ...
+
+    async def close(self) -> None:
+        """Stop what runs between scans. No scan follows."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Roots:

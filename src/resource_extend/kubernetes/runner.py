@@ -61,6 +61,7 @@ class Runner:
         scanning, *living = self._tasks
         scanning.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._source.close()
         if not living:
             note("stopped", resource=self.resource.name)
         if self.resource.cdi:
