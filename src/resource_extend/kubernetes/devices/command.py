@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from resource_extend.kubernetes.devices import identity
@@ -17,7 +17,7 @@ KEYS = {
     "id": str, "match": str, "healthy": bool, "reason": str, "numa": list, "nodes": list, "mounts": list,
     "env": dict, "annotations": dict, "cdi": list,
 }  # fmt: skip
-NODE_KEYS = {"path": str, "mountPath": str, "permissions": str}
+NODE_KEYS = {"path": str, "mountPath": str, "permissions": str, "shared": bool}
 MOUNT_KEYS = {"path": str, "mountPath": str, "readOnly": bool, "optional": bool}
 
 
@@ -68,15 +68,9 @@ class CommandFinder:
             status = self._tree.status(node.host_path)
             if status is None and self._tree.seen(node.host_path):
                 reason = reason or f"{node.host_path} does not exist"
-            nodes.append(NodeFound(node.host_path, node.alias, node.permissions, status.st_rdev if status else 0))
-        mounts = tuple(
-            Mount(m.host_path, m.container_path, m.read_only, self._tree.seen(m.host_path), m.optional)
-            for m in match.mounts
-        )
-        return Match(
-            match.identity, match.text, match.path, tuple(nodes), mounts, match.numa, reason, match.env,
-            match.annotations, match.cdi_names,
-        )  # fmt: skip
+            nodes.append(replace(node, number=status.st_rdev if status else 0))
+        mounts = tuple(replace(mount, seen_path=self._tree.seen(mount.host_path)) for mount in match.mounts)
+        return replace(match, nodes=tuple(nodes), mounts=mounts, reason=reason)
 
 
 def parse_line(line: str, where: str) -> Match:
@@ -122,7 +116,8 @@ def _check(entry: Any, keys: Mapping[str, type], where: str) -> None:
 def _node(entry: Any, where: str) -> NodeFound:
     _check(entry, NODE_KEYS, where)
     path = _absolute(entry.get("path", ""), where)
-    return NodeFound(path, entry.get("mountPath", ""), check_permissions(entry.get("permissions", "rw"), where))
+    permissions = check_permissions(entry.get("permissions", "rw"), where)
+    return NodeFound(path, entry.get("mountPath", ""), permissions, shared=entry.get("shared", False))
 
 
 def _mount(entry: Any, where: str) -> Mount:
