@@ -202,3 +202,12 @@ def test_a_device_class_of_the_same_name_is_warned_of(run: Run, nodes: Nodes) ->
 
     assert 0 == ran.code
     assert f"DeviceClass widgets maps {NAME}" in ran.err
+
+
+def test_a_refusal_shows_what_is_there(run: Run, nodes: Nodes) -> None:
+    """The row of a refused change has the count that stays."""
+    nodes.make("n1", {NAME: "3"})
+
+    ran = run("unset", NAME, "--node", "n1", "-o", "json")
+
+    assert {"capacity": 3, "allocatable": 3} == ran.document["results"][0]["before"]

@@ -77,8 +77,8 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
         clock.sleep(delay)
         try:
             now = cluster.node(node)
+            before = before or entry(now, wish.name)
             decision = _decided(cluster, now, wish)
-            before = before or decision.before
             result = replace(_result(node, wish, decision), before=before)
             if not decision.operations:
                 return _nothing_to_do(wish, result, lost=lost is not None)

@@ -23,7 +23,7 @@ Document = dict[str, Any]
 
 
 def console() -> Console:
-    """Standard output: as wide as the screen, or as long as it takes for a program that reads the table."""
+    """Standard output: as wide as the screen, or as long as it takes for a program that reads it."""
     screen = Console(highlight=False, markup=False)
     return screen if screen.is_terminal else Console(highlight=False, markup=False, width=UNLIMITED)
 
@@ -31,17 +31,29 @@ def console() -> Console:
 def show(document: Document, form: str) -> None:
     """Print a document as `json` or `yaml`."""
     text = json.dumps(document, indent=2) if form == "json" else yaml.safe_dump(document, sort_keys=False)
-    print(text.rstrip())  # noqa: T201 - this is where output goes
+    show_text(text.rstrip())
 
 
 def show_table(columns: Sequence[str], lines: Sequence[Sequence[str]]) -> None:
     """Print lines under their columns; a name is folded on a narrow screen, never cut."""
-    table = Table(box=box.SIMPLE_HEAD if console().is_terminal else None, pad_edge=False, show_edge=False)
+    screen = console()
+    table = Table(box=box.SIMPLE_HEAD if screen.is_terminal else None, pad_edge=False, show_edge=False)
     for column in columns:
         table.add_column(column, overflow="fold")
     for line in lines:
         table.add_row(*(Text(cell) for cell in line))
-    console().print(table)
+    if screen.is_terminal:
+        screen.print(table)
+        return
+    with screen.capture() as captured:
+        screen.print(table)
+    # The blanks that fill up the last column are of no use to a program.
+    show_text("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def show_text(text: str) -> None:
+    """Print lines as they are."""
+    print(text, flush=True)  # noqa: T201 - this is where output goes
 
 
 def show_rows(rows: Sequence[Row]) -> None:
@@ -94,7 +106,7 @@ def show_line(result: Result, form: str) -> None:
         text = f"{result.node} {result.name} {result.outcome.value} ({change}){note}"
     else:
         text = json.dumps(result_document(result))
-    print(text, flush=True)  # noqa: T201 - this is where output goes
+    show_text(text)
 
 
 def show_explanation(explanation: Explanation) -> None:
