@@ -283,5 +283,5 @@ def test_demand_10_a_list_too_large_is_refused_by_check(tmp_path: Path) -> None:
     """A counter beyond the kubelet's limit is refused with its size and the largest number that fits."""
     path = tmp_path / "config.yaml"
     path.write_text(f"folders: {{plugins: {tmp_path}}}\nresources: [{{name: {NAME}, counter: 200000}}]\n")
-    with pytest.raises(ConfigError, match="200000 devices make a list of up to 5600000 bytes.*at most 146051 devices"):
+    with pytest.raises(ConfigError, match=r"200000 devices make a list of up to 5600000 bytes.*at most 146051 devices"):
         load_config(str(path))

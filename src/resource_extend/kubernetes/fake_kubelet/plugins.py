@@ -45,6 +45,8 @@ class PluginClient:
         """Follow ListAndWatch until it ends, for whatever reason: end, error, too long, not UTF-8."""
         try:
             async for message in self._calls.ListAndWatch(api.device_plugin.Empty()):
+                if message is None:  # what grpc makes of a message that cannot be decoded
+                    return
                 manager.received(self.resource, message.devices)
         except (grpc.RpcError, asyncio.CancelledError):
             return
