@@ -3,7 +3,7 @@
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +25,14 @@ class Outcome(NamedTuple):
     status: int
     stdout: bytes
     stderr: bytes
+
+
+def source_files() -> Iterator[Path]:
+    """Give every file that the built plugin files depend on."""
+    for folder in ("src", "build", "requirements"):
+        for path in (SOURCES.parent / folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts and ".egg-info" not in str(path):
+                yield path
 
 
 def plugin_class(kind: str) -> type[Plugin]:

@@ -7,6 +7,7 @@ goes to stdin: `request`, `stdin` or `stdin_b64`). Its `expect` holds `exit`, `r
 """
 
 import base64
+import itertools
 import json
 import sqlite3
 import time
@@ -15,7 +16,9 @@ from typing import Any, Protocol
 
 from resource_extend.store.sqlite import SqliteStore
 from support.calls import Outcome, call_here, call_program, plugin_class
+from support.etcd_client import EtcdClient
 
+_numbers = itertools.count()  # of prefixes, so that no cluster sees another's records
 VECTORS = Path(__file__).parents[1] / "vectors"
 
 
@@ -32,18 +35,6 @@ class Cluster(Protocol):
 
     def records(self) -> dict[str, str]:
         """Return every stored value by key."""
-        ...
-
-
-class EtcdClient(Protocol):
-    """What scenarios need of an etcd."""
-
-    def put(self, key: str, value: str) -> None:
-        """Store a value."""
-        ...
-
-    def read_prefix(self, prefix: str) -> dict[str, str]:
-        """Return every value under a prefix by full key."""
         ...
 
 
@@ -79,27 +70,26 @@ class EtcdCluster:
     """Executions of a plugin file over a real etcd, as core makes them: configuration in the working directory."""
 
     def __init__(
-        self, program: Path, folder: Path, kind: str, etcd: EtcdClient, url: str, max_deploy_count: int | None = None
+        self, program: Path, kind: str, client: EtcdClient, url: str, max_deploy_count: int | None = None
     ) -> None:
         self._program = program
-        self._folder = folder
-        self._etcd = etcd
-        self._prefix = f"/{folder.name}"
-        (folder / f"{kind}.yaml").write_text(
+        self._client = client
+        self._prefix = f"/scenario-{next(_numbers)}"
+        (program.parent / f"{kind}.yaml").write_text(
             f"etcd:\n  machines: [{url}]\n  prefix: {self._prefix}\n" + _scheduler(max_deploy_count)
         )
 
     def call(self, verb: str, stdin: bytes) -> Outcome:
         """Call the plugin once."""
-        return call_program(self._program, [verb], stdin, self._folder)
+        return call_program(self._program, [verb], stdin)
 
     def plant(self, key: str, value: str) -> None:
         """Store a raw value."""
-        self._etcd.put(f"{self._prefix}/{key}", value)
+        self._client.put(f"{self._prefix}/{key}", value)
 
     def records(self) -> dict[str, str]:
         """Return every stored value by key."""
-        stored = self._etcd.read_prefix(f"{self._prefix}/")
+        stored = self._client.read_prefix(f"{self._prefix}/")
         return {key.removeprefix(f"{self._prefix}/"): value for key, value in stored.items()}
 
 
