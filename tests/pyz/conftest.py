@@ -46,7 +46,7 @@ def built() -> Callable[[str], Path]:
 
 
 @pytest.fixture
-def plugin(built: Callable[[str], Path], tmp_path: Path) -> Iterator[Callable[[str], Path]]:
+def plugin(built: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
     """Return what installs the built file of a kind in a fresh plugin folder, under the name that core knows."""
     folder = tmp_path / "plugins"
     folder.mkdir()

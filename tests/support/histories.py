@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from support.scenarios import Cluster
 
@@ -31,8 +31,9 @@ class Shapes(NamedTuple):
 _products = st.sampled_from(["a", "b", "卡"])
 
 
-def _cards(counts: st.SearchStrategy[int], most: int = 3) -> st.SearchStrategy[Any]:
-    return st.builds(lambda cards: {"prod_count_map": cards}, st.dictionaries(_products, counts, max_size=most))
+def _cards(counts: st.SearchStrategy[int], most: int = 3, least: int = 0) -> st.SearchStrategy[Any]:
+    cards = st.dictionaries(_products, counts, min_size=least, max_size=most)
+    return st.builds(lambda cards: {"prod_count_map": cards}, cards)
 
 
 def _cards_within(usage: Any, capacity: Any) -> bool:
@@ -41,9 +42,9 @@ def _cards_within(usage: Any, capacity: Any) -> bool:
 
 
 GPU = Shapes(
-    node=_cards(st.integers(1, 8)),
+    node=_cards(st.integers(1, 8), least=2),
     growth=_cards(st.integers(0, 3)),
-    workload=_cards(st.integers(1, 3), 2),
+    workload=st.one_of(_cards(st.integers(1, 3), 2, least=1), _cards(st.integers(1, 3), 1)),
     change=_cards(st.integers(-2, 2), 2),
     too_much={"prod_count_map": {"a": 1000}},
     within=_cards_within,
@@ -144,6 +145,13 @@ class History(RuleBasedStateMachine):
         nothing = {"resource_request": None, "workloads_resource": None, "delta": False, "incr": False}
         self._answer("set-node-resource-usage", nodename=node, resource=before, **nothing)
 
+    @initialize(data=st.data())
+    def begin(self, data: st.DataObject) -> None:
+        """Most histories begin with nodes."""
+        for node in NODES[: data.draw(st.sampled_from([2, 2, 2, 0]))]:
+            self._answer("add-node", nodename=node, resource=data.draw(self._shapes.node), info=None)
+            self._held[node] = []
+
     @rule(data=st.data(), node=st.sampled_from(NODES))
     def add(self, data: st.DataObject, node: str) -> None:
         """A node is added once."""
@@ -152,11 +160,11 @@ class History(RuleBasedStateMachine):
         assert ("node already exists" if node in self._held else "") == text
         self._held.setdefault(node, [])
 
-    @rule(node=st.sampled_from(NODES), undone=st.booleans())
-    def remove(self, node: str, undone: bool) -> None:
+    @precondition(lambda self: not all(self._held.get(node) for node in NODES))
+    @rule(data=st.data(), undone=st.sampled_from([True, True, True, False]))
+    def remove(self, data: st.DataObject, undone: bool) -> None:
         """A node without workloads may be removed; core's undoing gives the bytes back."""
-        if self._held.get(node):
-            return
+        node = data.draw(st.sampled_from([node for node in NODES if not self._held.get(node)]))
         info = self._answer("get-node-resource-info", nodename=node) or {"capacity": None, "usage": None}
         stored = self._stored(node)
         self._answer("remove-node", nodename=node)
