@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import socket
 
@@ -37,10 +38,10 @@ def ask_probe(address: str, path: str, timeout: float) -> tuple[bool, str]:
         else:
             host, _, port = address.rpartition(":")
             connection = http.client.HTTPConnection(host.strip("[]") or "localhost", int(port), timeout=timeout)
-        connection.request("GET", path)
-        response = connection.getresponse()
-        text = response.read().decode("utf-8", "replace")
-        connection.close()
+        with contextlib.closing(connection):
+            connection.request("GET", path)
+            response = connection.getresponse()
+            text = response.read().decode("utf-8", "replace")
     except (OSError, ValueError, http.client.HTTPException) as error:
         raise PluginError(f"no answer on {address!r}: {error}") from error
     return response.status == 200, text
