@@ -358,12 +358,25 @@ async def test_our_plugin_meets_the_demand(number: str, tmp_path: Path) -> None:
     await DEMANDS[number](Ours, str(tmp_path))
 
 
-@pytest.mark.parametrize("number", sorted(DEMANDS))
 @story
-async def test_the_naive_plugin_fails_the_demand(number: str, tmp_path: Path) -> None:
+async def test_the_naive_plugin_fails_every_demand(tmp_path: Path) -> None:
     """Each demand is able to fail: a naive plugin does not meet it."""
-    with pytest.raises((AssertionError, TimeoutError, grpc.RpcError)):
-        await DEMANDS[number](NaivePlugin, str(tmp_path))
+
+    async def passes(number: str) -> bool:
+        folder = tmp_path / str(sorted(DEMANDS).index(number))  # short: sockets are made in it
+        folder.mkdir()
+        try:
+            await DEMANDS[number](NaivePlugin, str(folder))
+        except (AssertionError, TimeoutError, grpc.RpcError):
+            return False
+        return True
+
+    # Most of the time is spent waiting for what a good plugin would do; those that count tasks or memory are alone.
+    alone = [number for number in DEMANDS if number[:2] in {"04", "12"}]
+    together = sorted(set(DEMANDS) - set(alone))
+    passed = dict(zip(together, await asyncio.gather(*map(passes, together)), strict=True))
+    passed |= {number: await passes(number) for number in alone}
+    assert dict.fromkeys(DEMANDS, False) == passed
 
 
 def test_demand_13_a_minute_has_less_than_fifteen_tries() -> None:
