@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Mapping
+from typing import Any
 
 from resource_extend.settings import EtcdSettings
 from resource_extend.store.client import Limits
@@ -20,7 +21,7 @@ def store_at(
     seconds: float = 20.0,
     limits: Limits | None = SHORT,
     environ: Mapping[bytes, bytes] = NOWHERE,
-    **keys: str,
+    **keys: Any,
 ) -> EtcdStore:
     """Return a store of the kind gpu at these endpoints, whose call ends after that time."""
     return EtcdStore(EtcdSettings(list(machines), **keys), "gpu", time.monotonic() + seconds, limits, environ)

@@ -85,6 +85,7 @@ class Attempt:
         """Return the ready connection, with the request sent on it."""
         client, connection = self._client, self._connection
         client.endpoint = self.endpoint
+        self._step = _over
         if not self._requested:
             connection.send(*self._request, client.metadata or b"", client.until())
         elif self._outgoing:
@@ -94,6 +95,7 @@ class Attempt:
 
     def close(self) -> None:
         """Give the attempt up."""
+        self._step = _over
         if self.sock is not None:
             self.sock.close()
 
@@ -178,3 +180,8 @@ class Attempt:
         from resource_extend.store.login import logged_in
 
         return logged_in(self._client, self._connection)
+
+
+def _over() -> bool:
+    """Be the step of an attempt that is over, which must not refer to itself: it would hold the connection open."""
+    return False
