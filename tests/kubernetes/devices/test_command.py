@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
+from resource_extend.kubernetes.commands import OUTPUT_LIMIT, CommandError, run_command
 from resource_extend.kubernetes.devices.command import parse_line
-from resource_extend.kubernetes.devices.commands import OUTPUT_LIMIT, CommandError, run_command
-from resource_extend.kubernetes.model import DeviceNode, Mount
+from resource_extend.kubernetes.hooks import HookError, run_hook
+from resource_extend.kubernetes.model import DeviceNode, Hook, Mount
 from support.device_tree import DeviceTree, needs_device_nodes
 
 Scan = Callable[[str], Any]
@@ -123,6 +124,17 @@ def test_command_that_does_not_work(command: tuple[str, ...], fault: str) -> Non
         asyncio.run(run_command(command, limit))
 
     assert fault in str(caught.value)
+
+
+def test_hook_whose_child_holds_on_ends_in_time() -> None:
+    """A hook is done when its time is up, also when it started something that left its process group."""
+
+    async def run() -> None:
+        hook = Hook(("sh", "-c", "setsid sleep 3 & sleep 60"), 0.2)
+        await asyncio.wait_for(run_hook(hook, "example.com/a", ["x"]), 2)
+
+    with pytest.raises(HookError, match=r"was killed after 0\.2 s"):
+        asyncio.run(run())
 
 
 def test_children_of_a_killed_command_die(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from resource_extend.kubernetes.devices.commands import CommandError, run_command
+from resource_extend.kubernetes.commands import CommandError, run_command
 from resource_extend.kubernetes.devices.health import Found
 from resource_extend.kubernetes.devices.match import fill
 

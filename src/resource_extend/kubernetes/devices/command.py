@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from resource_extend.kubernetes.commands import CommandError, run_command
 from resource_extend.kubernetes.devices import identity
-from resource_extend.kubernetes.devices.commands import CommandError, run_command
 from resource_extend.kubernetes.devices.match import Match, NodeFound
 from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import Mount

@@ -23,33 +23,36 @@ class CommandError(PluginError):
     """A configured command did not start, failed, took too long or said too much."""
 
 
-async def run_command(command: tuple[str, ...], timeout: float, env: Mapping[str, str] | None = None) -> bytes:
+async def run_command(
+    command: tuple[str, ...], timeout: float, env: Mapping[str, str] | None = None, name: str = ""
+) -> bytes:
     """Run a command for at most `timeout` seconds and return its standard output.
 
-    `env` is its whole environment, by default that of this process. Raises CommandError.
+    `env` is its whole environment, by default that of this process; `name` is what errors call it. Raises CommandError.
     """
-    name = command[0]
+    name = name or f"command {command[0]!r}"
     loop = asyncio.get_running_loop()
     try:
         transport, run = await loop.subprocess_exec(
             lambda: _Run(name), *command, stdin=asyncio.subprocess.DEVNULL, start_new_session=True, env=env
         )
     except (OSError, ValueError) as error:
-        raise CommandError(f"command {name!r} did not start: {error}") from error
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise CommandError(f"{name} did not start: {reason}") from error
     run.group = transport.get_pid()
     try:
         await asyncio.wait_for(run.finished, timeout)
     except asyncio.TimeoutError:
-        raise CommandError(f"command {name!r} was killed after {timeout:g} s") from None
+        raise CommandError(f"{name} was killed after {timeout:g} s") from None
     finally:
         run.kill()
-        # Waiting for the end of the pipes could take for ever: a child in a session of its own may hold them. So could
-        # waiting for a process that hangs in the kernel, so not even that is waited for without end.
-        transport.close()
+        # Closing before asyncio knows of the end would take the exit status away from it. A process that hangs in the
+        # kernel is not waited for without end, nor are the pipes: a child in a session of its own may hold them.
         await asyncio.wait([run.exited], timeout=DEATH_LIMIT)
+        transport.close()
     status = transport.get_returncode()
     if status:
-        raise CommandError(f"command {name!r} failed with status {status}{_words(bytes(run.said or run.output))}")
+        raise CommandError(f"{name} failed with status {status}{_words(bytes(run.said or run.output))}")
     return bytes(run.output)
 
 
@@ -69,7 +72,7 @@ class _Run(asyncio.SubprocessProtocol):
         if len(buffer) + len(data) <= OUTPUT_LIMIT:
             buffer += data
         elif not self.finished.done():
-            self.finished.set_exception(CommandError(f"command {self._name!r} printed more than {OUTPUT_LIMIT} bytes"))
+            self.finished.set_exception(CommandError(f"{self._name} printed more than {OUTPUT_LIMIT} bytes"))
 
     def process_exited(self) -> None:
         self.kill()
