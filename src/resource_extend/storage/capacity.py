@@ -56,13 +56,12 @@ class _Whole:
         self.disks: dict[str, tuple[int, list[str], Quota]] = {}
         for index, disk in enumerate(capacity.disks):
             self.disks.setdefault(disk.device, (index, disk.mounts, disk.quota()))
-        self.left: list[int] = []
+        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
         if not query.scheduled:
             return
         self.layout = layout = query.layout(capacity)
         shift, ranks = layout.shift, layout.ranks
         self.devices = sorted([(size << shift | ranks[device], device) for device, size in capacity.volumes.items()])
-        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
 
 
 class CapacityQuery:
@@ -126,10 +125,10 @@ class CapacityQuery:
     def _of_record(self, record: Record) -> NodeDeployCapacity | None:
         whole = _Whole(record.capacity, b"", self)
         left = self._left(whole, record.usage)
-        if left is not None:
-            return self._answer(whole, record.usage, left)
-        slots = self._irregular_slots(record) if self.scheduled else self.most
-        return self._limited(whole, record.usage, slots)
+        count = self.most
+        if self.scheduled:
+            count = self._irregular_slots(record) if left is None else self._slots(whole, record.usage, left)
+        return self._answer(whole, record.usage, count)
 
     def _of_value(self, value: bytes) -> NodeDeployCapacity | None:
         """Return the answer for a stored value of the form that we and the Go plugins write.
@@ -149,7 +148,8 @@ class CapacityQuery:
         left = self._left(whole, usage)
         if left is None:
             raise DecodeError
-        answer = whole.known[rest] = self._answer(whole, usage, left)
+        count = self._slots(whole, usage, left) if self.scheduled else self.most
+        answer = whole.known[rest] = self._answer(whole, usage, count)
         return answer
 
     def _whole(self, value: bytes) -> _Whole:
@@ -178,6 +178,7 @@ class CapacityQuery:
         if not usage.disks:
             return whole.left
         left = list(whole.left)
+        lanes = self.demand.lanes
         before = ""
         for disk in usage.disks:
             device = disk.device
@@ -194,12 +195,9 @@ class CapacityQuery:
                 0 <= one <= quota[0] and 0 <= two <= quota[1] and 0 <= three <= quota[2] and 0 <= four <= quota[3]
             ):
                 return None
-            if self.scheduled:
+            if lanes:
                 left[index] = self.demand.packed_left((one, two, three, four))
         return left
-
-    def _answer(self, whole: _Whole, usage: Resource, left: list[int]) -> NodeDeployCapacity | None:
-        return self._limited(whole, usage, self._slots(whole, usage, left) if self.scheduled else self.most)
 
     def _slots(self, whole: _Whole, usage: Resource, left: list[int]) -> int:
         shift = whole.layout.shift
@@ -214,7 +212,7 @@ class CapacityQuery:
         used.sort()
         return self.count(whole.layout, used, unused, left, self.most)
 
-    def _limited(self, whole: _Whole, usage: Resource, count: int) -> NodeDeployCapacity | None:
+    def _answer(self, whole: _Whole, usage: Resource, count: int) -> NodeDeployCapacity | None:
         """Return the answer for a number of slots, None when there is none or no storage for one."""
         if self.storage > 0:
             count = min(count, truncated(whole.capacity.storage - usage.storage, self.storage))

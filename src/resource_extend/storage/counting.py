@@ -86,37 +86,38 @@ def count_beside_monopoly(layout: Layout, used: list[int], unused: list[int], le
     used, unused = list(used), list(unused)
     bound = bound_of(layout.demand, most, len(unused))
     while True:
-        devices = len(monopoly_devices(layout, unused, list(left)))
+        rest = list(left)
+        devices = monopoly_devices(layout, unused, rest)
+        count = len(devices)
         if not devices:
             return 0  # passes and openings only make it less
-        if not layout.demand.coupled or _undisturbed(layout, used, unused, left):
+        if not layout.demand.coupled or _undisturbed(layout, used, devices, rest):
             # What passes take changes nothing for the monopoly slots, so only passes up to their number matter.
-            passes = make_passes(layout, sorted(used), list(left), min(devices, most))
+            passes = make_passes(layout, sorted(used), list(left), min(count, most))
         else:
             rest = list(left)
             passes = make_passes(layout, sorted(used), rest, bound)
-            devices = len(monopoly_devices(layout, unused, rest))
-        opened = promotable(layout, unused) if passes < min(devices, most) else None
+            count = len(monopoly_devices(layout, unused, rest))
+        opened = promotable(layout, unused) if passes < min(count, most) else None
         if opened is None:
-            return min(passes, devices, most)
+            return min(passes, count, most)
         unused.remove(opened)
         used.append(opened)
 
 
-def _undisturbed(layout: Layout, used: list[int], unused: list[int], left: list[int]) -> bool:
-    """Tell whether passes surely leave the quotas that the monopoly devices need.
+def _undisturbed(layout: Layout, used: list[int], devices: list[int], rest: list[int]) -> bool:
+    """Tell whether passes surely leave the quotas that the monopoly devices need, `rest` being what those leave.
 
-    They do if no disk of those devices can be asked by a pass, or if each has enough beside them for all passes that
-    the used devices have bytes for, and for one more that fails.
+    They do if each of their disks has enough beside them for all passes that the used devices have bytes for, and for
+    one more that fails; or if no pass can ask any of their disks.
     """
-    mask, disk_of = layout.mask, layout.disk_of
-    rest = list(left)
-    reserved = {disk_of[key & mask] for key in monopoly_devices(layout, unused, rest)}
-    shared = reserved.intersection({disk_of[key & mask] for key in used}.union(layout.mount_totals))
-    if not shared:
-        return True
-    if not layout.pass_size:
-        return False
-    passes = 1 + sum([key for key in used if key > 0]) // layout.pass_size
-    guard, totals = layout.demand.guard, layout.mount_totals
-    return all([times(rest[disk], layout.pass_quota + totals.get(disk, 0), guard) >= passes for disk in shared])  # noqa: C419
+    mask, disk_of, guard, totals = layout.mask, layout.disk_of, layout.demand.guard, layout.mount_totals
+    reserved = {disk_of[key & mask] for key in devices}
+    if layout.pass_size:
+        passes = 1 + sum([key for key in used if key > 0]) // layout.pass_size
+        for disk in reserved:
+            if times(rest[disk], layout.pass_quota + totals.get(disk, 0), guard) < passes:
+                break
+        else:
+            return True
+    return reserved.isdisjoint(totals) and reserved.isdisjoint([disk_of[key & mask] for key in used])

@@ -12,11 +12,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    Mounts = list[str]
     Quota = tuple[int, int, int, int]
-else:
-    # Records of the existing Go plugins hold null here; __post_init__ makes it empty before anything else sees it.
-    Mounts = list[str] | None
 
 NO_QUOTA = (0, 0, 0, 0)
 OUT_OF_RANGE = "disk IOPS / BPS is out of range: invalid disk"
@@ -26,15 +22,11 @@ class Disk(Struct, rename={"read_iops": "read_IOPS", "write_iops": "write_IOPS"}
     """One disk: what it can do, or how much of that is used (specification, storage 3.1)."""
 
     device: str = ""
-    mounts: Mounts = []
+    mounts: list[str] = []
     read_iops: int = 0
     write_iops: int = 0
     read_bps: int = 0
     write_bps: int = 0
-
-    def __post_init__(self) -> None:
-        if self.mounts is None:
-            self.mounts = []
 
     def quota(self) -> "Quota":
         """Return the four numbers."""
