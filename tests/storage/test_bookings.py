@@ -186,8 +186,12 @@ def _differences(cluster: Cluster, workloads: list[Any], before: Any) -> list[st
 @EACH
 @given(source=SOURCES)
 def test_snapshots_undo_any_change(source: random.Random) -> None:
-    """`before` of either set verb, sent back as core does, gives the stored bytes back, repeatedly."""
+    """`before` of either set verb, sent back as core does, gives the stored bytes back, repeatedly.
+
+    Rows of usage that use nothing are left out here: they go with their disk, and a capacity does not bring them back.
+    """
     record = cases.node(source)
+    record.usage.disks = [disk for disk in record.usage.disks if any(disk.quota())]
     cluster = cluster_of(record)
     cluster.call("set-node-resource-usage", nodename="n", delta=True, incr=True)
     stored = cluster.store.values["n"]
