@@ -117,6 +117,7 @@ def _records(data: bytes, at: int, end: int) -> list[Record]:
 
 def _record(data: bytes, at: int, end: int) -> Record:
     """Return the record of a KeyValue. Written out, because a read of a whole prefix comes here thousands of times."""
+    start = at
     key = value = b""
     revision = 0
     while at < end:
@@ -125,19 +126,33 @@ def _record(data: bytes, at: int, end: int) -> Record:
         at += 2
         if number > 127:
             number, at = _number(data, at - 1)
-        if tag & 7 == 2:
+        if tag == 0x0A or tag == 0x2A:  # noqa: PLR1714 - faster
             stop = at + number
             if stop > end:
                 raise ValueError("cut")
             if tag == 0x0A:
                 key = data[at:stop]
-            elif tag == 0x2A:
+            else:
                 value = data[at:stop]
             at = stop
         elif tag == 0x18:
             revision = number
-        elif tag & 7 or tag > 127:
-            raise ValueError("no KeyValue")
+        elif tag not in (0x10, 0x20, 0x30):
+            return _record_with_more(data, start, end)
+    return key, revision, value
+
+
+def _record_with_more(data: bytes, at: int, end: int) -> Record:
+    """Return the record of a KeyValue that has fields unknown to us."""
+    key = value = b""
+    revision = 0
+    for tag, begin, stop in _fields(data, at, end):
+        if tag == 0x0A:
+            key = data[begin:stop]
+        elif tag == 0x2A:
+            value = data[begin:stop]
+        elif tag == 0x18:
+            revision = begin
     return key, revision, value
 
 

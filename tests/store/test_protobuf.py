@@ -1,0 +1,109 @@
+"""The protobuf messages against descriptions of them in another library's terms: what is written reads back."""
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from resource_extend.errors import StoreError
+from resource_extend.store import protobuf
+from resource_extend.store.frames import frame, text_field, unpadded
+
+NUMBERS = st.integers(0, 2**63 - 1)
+RECORDS = st.tuples(st.binary(max_size=300), NUMBERS, st.binary(max_size=300))
+
+
+def key_value(record: protobuf.Record, create: int, version: int, lease: int) -> bytes:
+    """Return KeyValue as etcd writes it: fields in order, zeros left out."""
+    key, revision, value = record
+    numbers = [(2, create), (3, revision), (4, version)]
+    middle = b"".join([protobuf.varint(number << 3) + protobuf.varint(each) for number, each in numbers if each])
+    last = b"\x30" + protobuf.varint(lease) if lease else b""
+    return (protobuf.field(1, key) if key else b"") + middle + (protobuf.field(5, value) if value else b"") + last
+
+
+@given(st.lists(st.tuples(RECORDS, NUMBERS, NUMBERS, NUMBERS), max_size=5), NUMBERS)
+def test_records(rows: list[tuple[protobuf.Record, int, int, int]], number: int) -> None:
+    """Records of any bytes and numbers are read from a range and from a transaction, whatever stands around them."""
+    header = protobuf.field(1, b"\x08" + protobuf.varint(number))
+    pairs = b"".join([protobuf.field(2, key_value(*row)) for row in rows])
+    answer = header + pairs + b"\x18\x01\x20" + protobuf.varint(number)
+    records = [row[0] for row in rows]
+
+    assert records == protobuf.range_answer(answer)
+
+    transaction = header + b"\x10\x01" + protobuf.field(3, protobuf.field(1, answer)) * 2
+
+    assert records * 2 == protobuf.read_answer(transaction)
+    assert (True, records * 2) == protobuf.write_answer(transaction)
+    assert (False, []) == protobuf.write_answer(header)
+
+
+def test_unknown_fields() -> None:
+    """Fields that a later etcd may add are passed over, of whatever kind they are."""
+    extra = b"\x39" + b"12345678" + b"\x3d" + b"1234" + b"\x42\x01x" + b"\x80\x01\x05" + b"\x8a\x01\x02xy"
+    answer = extra + protobuf.field(2, key_value((b"k", 3, b"v"), 1, 1, 0)) + extra
+
+    assert [(b"k", 3, b"v")] == protobuf.range_answer(answer)
+    assert [(b"k", 0, b"v")] == protobuf.range_answer(
+        protobuf.field(2, protobuf.field(1, b"k") + b"\x80\x01\x05" + b"\x8a\x01\x02xy" + protobuf.field(5, b"v"))
+    )
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes(message: bytes) -> None:
+    """Bytes that are no message are an error of the store, or an answer; nothing else, and never more than there is."""
+    for parse in (protobuf.range_answer, protobuf.read_answer, protobuf.write_answer, protobuf.authenticate_answer):
+        with contextlib.suppress(StoreError):
+            protobuf.parsed(parse, message)
+
+
+def test_cut_answers() -> None:
+    """An answer that is cut anywhere inside a record is an error, not a shorter value."""
+    whole = protobuf.field(2, key_value((b"key", 3, b"value"), 1, 1, 0))
+    for size in range(1, len(whole)):
+        with pytest.raises(StoreError):
+            protobuf.parsed(protobuf.range_answer, whole[:size])
+
+
+def test_requests() -> None:
+    """Requests have etcd's field numbers."""
+    assert b"\x0a\x01k" == protobuf.range_request(b"k")
+    assert b"\x0a\x01k\x12\x01l" == protobuf.range_request(b"k", b"l")
+    assert b"\x12\x05\x0a\x03\x0a\x01a\x12\x05\x0a\x03\x0a\x01b" == protobuf.read_request([b"a", b"b"])
+    assert (
+        b"\x0a\x08\x10\x02\x1a\x01k\x30\xac\x02"[:1] + b"\x08" + b"\x10\x02\x1a\x01k\x30\xac\x02"
+        b"\x12\x08\x12\x06\x0a\x01k\x12\x01v"
+        b"\x1a\x05\x0a\x03\x0a\x01k"
+    ) == protobuf.write_request(b"k", 300, b"v")
+    assert (
+        b"\x0a\x07\x10\x02\x1a\x01k\x30\x00\x12\x05\x1a\x03\x0a\x01k\x1a\x05\x0a\x03\x0a\x01k"
+        == protobuf.write_request(b"k", 0, None)
+    )
+    assert b"\x0a\x01u\x12\x02\xc3\xbc" == protobuf.authenticate_request("u", "ü")
+
+
+@given(st.binary(max_size=200_000) | st.integers(0, 70_000).map(lambda size: b"x" * size))
+def test_text_field(text: bytes) -> None:
+    """A header field's text of any length is read back by another HPACK."""
+    from hpack import Decoder
+
+    block = b"\x00\x01n" + text_field(text)
+
+    assert [(b"n", text)] == Decoder(max_header_list_size=1 << 20).decode(block, raw=True)
+
+
+@given(st.binary(max_size=40), st.binary(max_size=40), st.booleans(), st.booleans())
+def test_padding(content: bytes, padding: bytes, padded: bool, priority: bool) -> None:
+    """Padding and priority are taken off a frame's content."""
+    payload = (b"\0\0\0\0\x10" if priority else b"") + content
+    if padded:
+        payload = bytes((len(padding),)) + payload + padding
+
+    assert content == unpadded(8 * padded | 0x20 * priority, payload)
+
+
+def test_frame() -> None:
+    """A frame is length, kind, flags, stream and payload."""
+    assert b"\x00\x01\x02\x00\x01\x00\x00\x00\x03" + b"x" * 258 == frame(0, 1, 3, b"x" * 258)
