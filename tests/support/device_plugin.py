@@ -6,6 +6,7 @@ import asyncio
 import functools
 import os
 import socket
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -54,6 +55,7 @@ class Listed:
     devices: list[Device] = field(default_factory=list, compare=False)
     scans: list[int] = field(default_factory=list, compare=False)
     version: int = 0
+    checks: Counter[str] = field(default_factory=Counter, compare=False)
 
     def open(self, name: str, roots: Roots) -> DeviceSource:
         """Make the scanner, which is this value itself."""

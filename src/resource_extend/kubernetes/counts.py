@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 class Counts:
     """Counters of one resource.
 
-    `registrations`: by result (`ok`, `refused`, `unreachable`, `no_stream`, ...). `hooks`: by (hook, result).
-    `scan_seconds`: how long the latest scan took. `snapshot_refused`: the latest list was too large to be sent.
+    `registrations`: by result (`ok`, `refused`, `unreachable`, `no_stream`, ...). `hooks`: by hook or
+    `check`, and result. `scan_seconds`: how long the latest scan took. `snapshot_refused`: the latest list was too
+    large to be sent.
     """
 
     allocations: int = 0

@@ -71,7 +71,7 @@ class Collector:
         preferred = counter("preferred_allocations", "Containers that a preferred allocation was answered for.")
         streams = counter("streams", "ListAndWatch streams that the kubelet opened.")
         registrations = counter("registrations", "Ends of a try to be offered, by result; ok is success.", "result")
-        hooks = counter("hook_runs", "Hooks that were run, by result.", "hook", "result")
+        hooks = counter("hook_runs", "Hooks and health checks that were run, by result.", "hook", "result")
         for runner in runners:
             name, counts, life = runner.resource.name, runner.counts, runner.life
             devices.add_metric([name, "healthy"], runner.table.count(healthy=True))

@@ -7,6 +7,7 @@ tells a changed resource from an unchanged one.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -87,6 +88,11 @@ class Device:
 
 class DeviceSource(Protocol):
     """Finds the devices of one resource, again and again. It keeps what it must remember between scans."""
+
+    @property
+    def checks(self) -> Mapping[str, int]:
+        """Count the health checks that were run, by result: `ok`, `failed`."""
+        ...
 
     async def scan(self, held: frozenset[str], now: float) -> list[Device]:
         """Give the full list to show: sorted by id, ids unique, unhealthy and vanished-but-still-shown ones included.

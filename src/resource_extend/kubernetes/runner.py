@@ -94,6 +94,8 @@ class Runner:
             self._fail("")
             if changed:
                 self._tell()
+        for result, number in self._source.checks.items():
+            self.counts.hooks["check", result] = number
         if not self.table.version:
             self.table.publish([])
         self.counts.scans += 1

@@ -168,6 +168,7 @@ resources:
     assert f"command '{script}' failed with status 3: /dev/gpu1 too hot" == one.scan(wait=0)[1].reason
     trouble.write_text("")
     assert [True, True] == _rounds(one, 3)
+    assert {"ok": 9, "failed": 3} == one.source.checks
 
 
 def _rounds(one: Any, number: int) -> list[bool]:

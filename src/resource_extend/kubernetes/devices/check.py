@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -77,6 +77,7 @@ class Checker:
         self._check = check
         self._checked: dict[str, _Checked] = {}
         self._slots = asyncio.Semaphore(AT_ONCE)
+        self.results: Counter[str] = Counter()
 
     def start(self, subjects: Sequence[Subject], now: float) -> None:
         """Start the checks that are due; forget devices that are not among `subjects`."""
@@ -97,8 +98,10 @@ class Checker:
             async with self._slots:
                 await run_command(command, self._check.timeout)
             checked.verdict.add(True)
+            self.results["ok"] += 1
         except CommandError as error:
             checked.verdict.add(False, str(error))
+            self.results["failed"] += 1
         finally:
             checked.task = None
 

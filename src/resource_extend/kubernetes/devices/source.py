@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import fnmatch
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from resource_extend.kubernetes.devices import identity
@@ -55,6 +55,11 @@ class GroupsSource:
         self._drafts: list[list[Draft]] = []
         self._found: Sequence[Found] = ()
         self._subjects: Sequence[Subject] = ()
+
+    @property
+    def checks(self) -> Mapping[str, int]:
+        """Count the health checks that were run, by result: `ok`, `failed`."""
+        return self._checker.results if self._checker else {}
 
     async def scan(self, held: frozenset[str], now: float) -> list[Device]:
         """Give the full list to show, sorted by id. Raises CommandError when a source's command fails."""
