@@ -11,61 +11,17 @@ import subprocess
 import sys
 import time
 import traceback
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import yaml
 
 from kubernetes.extended_resource.server_facts import FACTS, check
 from real_kubernetes.control_plane import ControlPlane, wait_until
+from real_kubernetes.program import NAME, PROGRAM, read_line, run, say, succeed
+from real_kubernetes.rights import rights
 
-NAME = "kkloud.io/widget"
 MARK = "resource-extend/extended-resources"
-ROLES = Path(__file__).parents[2] / "build" / "manifests" / "extended-resource" / "roles.yaml"
-RBAC = "/apis/rbac.authorization.k8s.io/v1"
-PROGRAM = os.environ.get("EXTENDED_RESOURCE", "").split() or [
-    sys.executable,
-    "-m",
-    "resource_extend.kubernetes.extended_resource",
-]
-
-
-def say(text: str) -> None:
-    """A line for whoever runs this."""
-    sys.stdout.write(f"{text}\n")
-    sys.stdout.flush()
-
-
-@dataclass(frozen=True)
-class Ran:
-    """What one call of the program left behind."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def document(self) -> Any:
-        """Standard output as JSON."""
-        return json.loads(self.out)
-
-
-def run(plane: ControlPlane, *words: str, user: str = "admin") -> Ran:
-    """Call the program."""
-    command = [*PROGRAM, "--kubeconfig", plane.kubeconfig(user), *words]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=120)
-    return Ran(done.returncode, done.stdout, done.stderr)
-
-
-def succeed(plane: ControlPlane, *words: str, user: str = "admin") -> Ran:
-    """Call the program, which has to succeed."""
-    ran = run(plane, *words, user=user)
-    assert 0 == ran.code, ran.out + ran.err
-    return ran
 
 
 def facts_of_the_server(plane: ControlPlane) -> None:
@@ -175,65 +131,21 @@ def keep_after_the_node_was_made_anew(plane: ControlPlane) -> None:
     words = [*PROGRAM, "--kubeconfig", plane.kubeconfig(), "keep", "-f", str(file), "--allocatable", "-o", "json"]
     loop = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
-        wait_until(lambda: plane.shows("n1", NAME) == ("2", "2"), 20, "first look of keep")
+        lines = [read_line(loop)]
+        assert ("2", "2") == plane.shows("n1", NAME)
         plane.delete_node("n1")
         plane.make_node("n1", labels={"pool": "a"})
         began = time.monotonic()
         wait_until(lambda: plane.shows("n1", NAME) == ("2", "2"), 20, "keep after the node was made anew")
         say(f"    back {time.monotonic() - began:.2f} s after the node was made anew")
+        lines.append(read_line(loop))
     finally:
         loop.send_signal(signal.SIGTERM)
         out, err = loop.communicate(timeout=20)
     assert 0 == loop.returncode, err
-    assert ["set", "set"] == [json.loads(line)["outcome"] for line in out.splitlines()]
+    assert "" == out
+    assert ["set", "set"] == [json.loads(line)["outcome"] for line in lines]
     assert (None, None) == plane.shows("n2", NAME)
-
-
-def rights(plane: ControlPlane) -> None:
-    """A user without rights is told the missing rule; with the role of a command the command works."""
-    plane.make_node("n1")
-    refused = run(plane, "set", f"{NAME}=2", "--node", "n1", user="nobody")
-    assert 1 == refused.code
-    assert 'missing RBAC rule {apiGroups: [""], resources: ["nodes"], verbs: ["get"]}' in refused.out, refused.out
-
-    file = plane.folder / "rights.yaml"
-    file.write_text(yaml.safe_dump({"rules": [{"resources": {NAME: 1}}]}))
-    plane.make_pod("w-rights", {NAME: "9"})
-    calls = {
-        "list": [["list"], ["get", NAME, "--node", "n1"]],
-        "set": [["set", f"{NAME}=2", "--all"], ["set", f"{NAME}=1", "--all"]],
-        "unset": [["unset", NAME, "--all", "--no-verify"]],
-        "clean": [["clean", "--all", "--no-verify"]],
-        "keep": [["keep", "-f", str(file), "--once", "--prune"]],
-        "explain": [["explain", "w-rights"]],
-    }
-    for role in yaml.safe_load_all(ROLES.read_text()):
-        command = role["metadata"]["name"].removeprefix("extended-resource-")
-        with role_for_nobody(plane, role):
-            for words in calls[command]:
-                ran = succeed(plane, *words, user="nobody")
-                assert "RBAC" not in ran.out + ran.err, ran.out + ran.err
-
-
-@contextmanager
-def role_for_nobody(plane: ControlPlane, role: Any) -> Iterator[None]:
-    """The user `nobody` has a role for a while."""
-    name, admin = role["metadata"]["name"], plane.client()
-    admin.post(f"{RBAC}/clusterroles", role)
-    binding = {
-        "metadata": {"name": name},
-        "subjects": [{"kind": "User", "name": "nobody", "apiGroup": "rbac.authorization.k8s.io"}],
-        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": name},
-    }
-    admin.post(f"{RBAC}/clusterrolebindings", binding)
-    try:
-        group = role["rules"][0]
-        wait_until(lambda: plane.client("nobody").get(f"/api/v1/{group['resources'][0]}"), 20, f"role {name}")
-        yield
-    finally:
-        admin.delete(f"{RBAC}/clusterrolebindings/{name}")
-        admin.delete(f"{RBAC}/clusterroles/{name}")
-        wait_until(lambda: plane.client("nobody").request("GET", "/api/v1/nodes")[0] == 403, 20, f"role {name} gone")
 
 
 def many_at_once(plane: ControlPlane) -> None:

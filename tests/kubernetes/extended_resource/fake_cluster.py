@@ -80,6 +80,7 @@ class FakeCluster:
         self.objects: dict[str, dict[str, Object]] = {"nodes": {}, "pods": {}, "events": {}, "deviceclasses": {}}
         self.history: list[tuple[int, str, str, Object]] = []
         self.kubelets: dict[str, Kubelet] = {}
+        self.admission: Callable[[Object], None] | None = None
         clock.listeners.append(self.sync_kubelets)
 
     def create(self, kind: str, document: Object) -> Object:
@@ -129,6 +130,8 @@ class FakeCluster:
             for key in ("labels", "annotations"):
                 _put(merged["metadata"], key, after["metadata"].get(key))
             if status:
+                if self.admission:
+                    self.admission(after)
                 merged["status"] = stored_status(after.get("status") or {}, name)
             else:
                 merged["spec"] = after.get("spec", {})

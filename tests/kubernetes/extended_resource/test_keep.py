@@ -6,13 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from kubernetes.extended_resource.conftest import Nodes, Run
+from kubernetes.extended_resource.conftest import Nodes, Run, interrupt
 from kubernetes.extended_resource.fake_api_server import Fault
 from kubernetes.extended_resource.server_facts import NAME
 from resource_extend.kubernetes.extended_resource.changing import Outcome, Result
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.connection import connect
 from resource_extend.kubernetes.extended_resource.keeping import Keeper
+from resource_extend.kubernetes.extended_resource.many import Interrupted
 from resource_extend.kubernetes.extended_resource.wanted import parse_wanted
 
 OTHER = "example.com/other"
@@ -279,3 +280,15 @@ def test_the_loop_ends_with_a_signal(run: Run, nodes: Nodes, tmp_path: Path) -> 
     assert 0 == ran.code, ran.err
     assert "stopped" in ran.err
     assert Outcome.SET.value == json.loads(ran.out.splitlines()[0])["outcome"]
+
+
+def test_a_signal_in_the_middle_of_a_change_leaves_it_told(nodes: Nodes, keeper: Make) -> None:
+    """What was being done when the signal came is finished, and reported before the loop ends."""
+    nodes.make("n1")
+    said: list[str] = []
+    nodes.server.faults = [Fault("PATCH", "/api/v1/nodes/n1/status", meddle=interrupt, delay=0.1)]
+
+    with pytest.raises(Interrupted):
+        keeper(said).run(1)
+
+    assert ["n1 set"] == said

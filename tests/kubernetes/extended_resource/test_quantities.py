@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kubernetes.extended_resource.fake_objects import canonical
-from resource_extend.errors import InputError
+from resource_extend.errors import InputError, ResourceError
 from resource_extend.kubernetes.extended_resource.quantities import COUNT_LIMIT, parse_count, read_quantity, whole
 
 
@@ -60,7 +60,7 @@ def test_quantities_are_read_exactly(text: str, value: Fraction) -> None:
 @pytest.mark.parametrize("text", ["", "abc", "1kk", "1K", "1e", "e3", "1e999999999", "--1", "1 k", "1\n"])
 def test_what_is_no_quantity_is_refused(text: str) -> None:
     """A text that Kubernetes would not store is an error, also one that would take all memory to compute."""
-    with pytest.raises(InputError, match="not a Kubernetes quantity"):
+    with pytest.raises(ResourceError, match="not a Kubernetes quantity"):
         read_quantity(text)
 
 

@@ -5,12 +5,12 @@ from enum import Enum
 
 from lightkube.models.core_v1 import Node
 
-from resource_extend.errors import PluginError, ResourceError
+from resource_extend.errors import PluginError
 from resource_extend.kubernetes.extended_resource.clock import Clock
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.decisions import Decision, Refused, Wish, decide, needs_holders
 from resource_extend.kubernetes.extended_resource.entries import Entry, entry
-from resource_extend.kubernetes.extended_resource.errors import AnswerLost, Changed, ClusterError, Unreachable
+from resource_extend.kubernetes.extended_resource.errors import AnswerLost, Changed, Unreachable
 from resource_extend.kubernetes.extended_resource.objects import node_name, takes_room
 from resource_extend.kubernetes.extended_resource.patches import Operation
 from resource_extend.kubernetes.extended_resource.quantities import whole
@@ -92,7 +92,7 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
             trouble = lost = error
         except Refused as error:
             return Result(node, wish.name, Outcome.REFUSED, before=before, message=str(error))
-        except (ClusterError, ResourceError) as error:
+        except PluginError as error:
             trouble = error
             break
     return _given_up(Result(node, wish.name, Outcome.FAILED, before=before, message=str(trouble)), lost)

@@ -9,7 +9,8 @@ from enum import Enum
 
 from lightkube.models.core_v1 import Node
 
-from resource_extend.kubernetes.extended_resource.objects import allocatable, capacity
+from resource_extend.errors import ResourceError
+from resource_extend.kubernetes.extended_resource.objects import allocatable, capacity, node_name
 from resource_extend.kubernetes.extended_resource.ownership import read_marks
 from resource_extend.kubernetes.extended_resource.quantities import whole
 from resource_extend.kubernetes.names import is_extended
@@ -75,9 +76,15 @@ def entry(node: Node, name: str) -> Entry:
     """What the node shows for `name`.
 
     Raises:
-        ResourceError: the ownership annotation is unreadable.
+        ResourceError: the ownership annotation is unreadable, or what is stored is no quantity.
     """
-    return Entry(name, capacity(node).get(name), allocatable(node).get(name), read_marks(node).get(name))
+    found = Entry(name, capacity(node).get(name), allocatable(node).get(name), read_marks(node).get(name))
+    try:
+        for stored in (found.capacity, found.allocatable):
+            whole(stored)
+    except ResourceError as error:
+        raise ResourceError(f"{name} of node {node_name(node)}: {error}") from error
+    return found
 
 
 def entries(node: Node) -> Iterator[Entry]:

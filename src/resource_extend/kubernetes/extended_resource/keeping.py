@@ -4,8 +4,9 @@ A list of the nodes, then a watch until the period is over, then a list again. A
 node that joined again, an autoscaler) shows up in the watch and gets its resources back within a second.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import cast
 
 from lightkube.models.core_v1 import Node
 
@@ -14,7 +15,7 @@ from resource_extend.kubernetes.extended_resource.changing import DryRun, Outcom
 from resource_extend.kubernetes.extended_resource.clock import Clock
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.errors import ClusterError, Expired
-from resource_extend.kubernetes.extended_resource.many import on_each
+from resource_extend.kubernetes.extended_resource.many import Interrupted, on_each
 from resource_extend.kubernetes.extended_resource.objects import node_name
 from resource_extend.kubernetes.extended_resource.wanted import Terms, Wanted, wishes
 
@@ -71,18 +72,21 @@ class Keeper:
         self._load()
         nodes, version = self.cluster.nodes_at(self.selector)
         mine = [node for node in nodes if self._concerns(node)]
-        groups = on_each(mine, self._keep, self.parallel)
-        results = [result for group in groups for result in group]
-        for result in results:
-            self._tell(result)
-        return results, version
+        return self._keep_each(mine), version
 
     def _watch(self, version: str, period: int) -> None:
         for node in self.cluster.watch_nodes(self.selector, version, period):
             if self._concerns(node):
-                (results,) = on_each([node], self._keep, 1)
-                for result in results:
-                    self._tell(result)
+                self._keep_each([node])
+
+    def _keep_each(self, nodes: Sequence[Node]) -> list[Result]:
+        """See to the nodes, and tell of each what was done, also when a signal ends it."""
+        try:
+            groups = on_each(nodes, self._keep, self.parallel)
+        except Interrupted as stop:
+            self._tell_each(cast(list[Result], group) for group in stop.done.values())
+            raise
+        return self._tell_each(groups)
 
     def _keep(self, node: Node) -> list[Result]:
         name = node_name(node)
@@ -104,6 +108,12 @@ class Keeper:
             if self._wanted is None:
                 raise
             self._complain("file", f"the file is wrong, its last good state is kept: {error}")
+
+    def _tell_each(self, groups: Iterable[list[Result]]) -> list[Result]:
+        results = [result for group in groups for result in group]
+        for result in results:
+            self._tell(result)
+        return results
 
     def _tell(self, result: Result) -> None:
         """Report what was done each time, and what stands in the way when it is news."""

@@ -4,7 +4,7 @@ import re
 from fractions import Fraction
 from math import ceil
 
-from resource_extend.errors import InputError
+from resource_extend.errors import InputError, ResourceError
 
 COUNT_LIMIT = 2**63 - 1
 EXPONENT_LIMIT = 100
@@ -40,16 +40,20 @@ def read_quantity(text: str) -> Fraction:
     """Read a quantity as stored by the API server (`2`, `1k`, `500m`, `16Gi`, `1e3`), exactly.
 
     Raises:
-        InputError: the text is no quantity.
+        ResourceError: the text is no quantity.
     """
     match = _QUANTITY.fullmatch(text)
     if not match or abs(int(match["exponent"] or 0)) > EXPONENT_LIMIT:
-        raise InputError(f"{text!r} is not a Kubernetes quantity")
+        raise ResourceError(f"{text!r} is not a Kubernetes quantity")
     scale = Fraction(10) ** int(match["exponent"]) if match["exponent"] else _SUFFIXES[match["suffix"] or ""]
     value = Fraction(match["number"]) * scale
     return -value if match["sign"] == "-" else value
 
 
 def whole(quantity: str | None) -> int:
-    """The whole things in a stored quantity, as the scheduler counts them: rounded up, absent is 0."""
+    """The whole things in a stored quantity, as the scheduler counts them: rounded up, absent is 0.
+
+    Raises:
+        ResourceError: the text is no quantity.
+    """
     return 0 if quantity is None else ceil(read_quantity(quantity))

@@ -61,7 +61,7 @@ def _show_rows(cluster: Cluster, selected: Selection, parallel: int, form: str, 
     nodes, complaints = selected.nodes(cluster, parallel)
     pods = None
     try:
-        pods = cluster.pods()
+        pods = selected.pods(cluster, parallel)
     except ClusterError as error:
         complaints.append(f"REQUESTED and FREE are not known: {error}")
     found, unreadable = rows(nodes, pods, names)

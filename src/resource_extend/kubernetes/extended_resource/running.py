@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import cast
 
-from lightkube.models.core_v1 import Node
+from lightkube.models.core_v1 import Node, Pod
 
 from resource_extend.errors import PluginError
 from resource_extend.kubernetes.extended_resource.changing import DryRun, Outcome, Result, change
@@ -40,6 +40,13 @@ class Selection:
         found = on_each(self.node_names(cluster), lambda name: _node_or_complaint(cluster, name), parallel)
         nodes = [item for item in found if not isinstance(item, str)]
         return nodes, [item for item in found if isinstance(item, str)]
+
+    def pods(self, cluster: Cluster, parallel: int) -> list[Pod]:
+        """The pods on these nodes, others perhaps as well: few nodes are asked for one by one, many all at once."""
+        if not self.names:
+            return list(cluster.pods())
+        groups = on_each(self.node_names(cluster), cluster.pods_on, parallel)
+        return [pod for group in groups for pod in group]
 
 
 def _node_or_complaint(cluster: Cluster, name: str) -> Node | str:
