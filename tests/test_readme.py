@@ -6,18 +6,13 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from resource_extend import __version__
 from support.checkout import REPOSITORY
 from support.pages import PAGES
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib  # type: ignore[import-not-found]
+from support.toml import read_toml
 
 README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 
@@ -25,12 +20,6 @@ README = (REPOSITORY / "README.md").read_text(encoding="utf-8")
 def section(title: str) -> str:
     """Return the text of a section."""
     return README.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
-
-
-def toml(path: str) -> dict[str, Any]:
-    """Read a TOML file of the project."""
-    content: dict[str, Any] = tomllib.loads((REPOSITORY / path).read_text(encoding="utf-8"))
-    return content
 
 
 def test_two_commands_come_first() -> None:
@@ -75,18 +64,18 @@ def test_the_third_plugin_is_short() -> None:
 
 def test_the_limits_are_those_of_the_build() -> None:
     """Interpreters and machines that the README names are those of the recipes and of the package."""
-    recipes = toml("build/artefacts.toml")["plugin"].values()
+    recipes = read_toml(REPOSITORY / "build/artefacts.toml")["plugin"].values()
 
     assert "CPython 3.10 to 3.13" in section("Limits")
     assert all({"3.10", "3.11", "3.12", "3.13"} <= set(recipe["versions"]) for recipe in recipes)
     assert all(["x86_64", "aarch64"] == recipe["machines"] for recipe in recipes)
     assert all("/usr/bin/python3" == recipe["interpreter"] for recipe in recipes)
-    assert ">=3.10" == toml("pyproject.toml")["project"]["requires-python"]
+    assert ">=3.10" == read_toml(REPOSITORY / "pyproject.toml")["project"]["requires-python"]
 
 
 def test_there_is_one_version() -> None:
     """The package and the project's metadata agree on the version."""
-    assert toml("pyproject.toml")["project"]["version"] == __version__
+    assert read_toml(REPOSITORY / "pyproject.toml")["project"]["version"] == __version__
 
 
 @pytest.fixture
