@@ -112,6 +112,18 @@ resources:
 
 
 @needs_device_nodes
+def test_match_stands_for_itself(tree: DeviceTree, scanner: Scan) -> None:
+    """Characters that mean something in a pattern mean themselves in a match."""
+    for name, minor in (("a[x]", 0), ("ax", 1), ("b[x]", 2), ("bx", 3)):
+        tree.node(name, 1, minor)
+    globs = scanner("resources: [{name: example.com/x, paths: [{path: '/dev/a*'}, {path: '/dev/b{match}'}]}]")
+    expressions = scanner("resources: [{name: example.com/x, paths: [{path: '/dev/a*'}, {regex: '/dev/b{match}'}]}]")
+
+    for one in (globs, expressions):
+        assert [["/dev/a[x]", "/dev/b[x]"], ["/dev/ax", "/dev/bx"]] == sorted(paths(one.answer(d)) for d in one.scan())
+
+
+@needs_device_nodes
 def test_globs_are_paired_by_position(tree: DeviceTree, scanner: Scan) -> None:
     """The first match of one glob goes with the first of the other; what is left over is no device."""
     for name, major in (("a0", 1), ("a1", 1), ("a2", 1), ("b5", 2), ("b7", 2)):

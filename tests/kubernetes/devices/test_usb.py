@@ -183,6 +183,14 @@ def test_serial_number_that_is_no_text(tree: DeviceTree, scanner: Scan) -> None:
     assert not set(device.id) - set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-")
 
 
+def test_serial_number_does_not_lead_out_of_a_folder(tree: DeviceTree, scanner: Scan) -> None:
+    """A stick whose serial number looks like a path gets a harmless place in the container."""
+    tree.usb("1", "0403", "6001", "../../etc/x")
+    one = scanner("resources: [{name: example.com/a, usb: [{vendor: 0403, mountPath: '/dev/{match}'}]}]")
+
+    assert ["/dev/______etc_x"] == [node.container_path for node in one.answer(*one.scan()).nodes]
+
+
 def test_members_of_a_group_are_paired(tree: DeviceTree, scanner: Scan) -> None:
     """Two USB entries in one group make one device of both; without one of them there is none."""
     tree.usb("1", "0403", "6001", "A", number=2)

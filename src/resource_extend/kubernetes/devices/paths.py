@@ -7,7 +7,7 @@ import stat
 from dataclasses import dataclass, replace
 
 from resource_extend.kubernetes.devices import identity, sysfs
-from resource_extend.kubernetes.devices.match import Match, NodeFound, fill
+from resource_extend.kubernetes.devices.match import Match, NodeFound
 from resource_extend.kubernetes.devices.pattern import PathPattern
 from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import Mount
@@ -48,7 +48,7 @@ class PathMember:
 
     def follow(self, text: str) -> PathMember:
         """Give the member for one match of the group's first member."""
-        return replace(self, pattern=replace(self.pattern, text=fill(self.pattern.text, {"match": text})))
+        return replace(self, pattern=self.pattern.with_match(text))
 
 
 _Key = tuple[str, str, str, int, int, int]

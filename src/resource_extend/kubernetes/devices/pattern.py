@@ -44,6 +44,11 @@ class PathPattern:
         """Tell whether the pattern can only match one path."""
         return all(isinstance(part, str) for part in _parts(self))
 
+    def with_match(self, text: str) -> PathPattern:
+        """Put a text for `{match}`; it stands for itself, whatever characters it has."""
+        plain = re.escape(text) if self.kind == REGEX else re.sub(r"([*?[])", r"[\1]", text)
+        return PathPattern(self.text.replace("{match}", plain), self.kind)
+
     def find(self, tree: Tree) -> list[tuple[str, str]]:
         """List the host paths that are there, with their match, sorted by path. A dangling link counts as there."""
         found = [("", "")]
@@ -98,7 +103,7 @@ def _glob_part(part: str) -> str | re.Pattern[str]:
         elif char == "?":
             out += "(.)"
         elif close > 0:
-            body = part[i + 1 : close].replace("\\", "\\\\")
+            body = re.sub(r"([\\\[&~|])", r"\\\1", part[i + 1 : close])
             out += f"([{'^' + body[1:] if body[0] in '!^' else body}])"
             i = close
         else:

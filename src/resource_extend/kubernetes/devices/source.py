@@ -133,12 +133,14 @@ def _answer(group: Group, draft: Draft, values: dict[str, str], shared: bool) ->
     parts = draft.matches
     if not any((group.env, group.annotations, group.cdi_names, *map(Match.brings_something, parts))):
         return NOTHING
+    # A serial number may have any characters, and must not lead out of a folder.
+    places = {**values, "match": values["match"].replace("/", "_").replace("..", "__")}
     nodes = [
-        DeviceNode(node.host_path, fill(node.alias, values) or node.host_path, node.permissions, shared or node.shared)
+        DeviceNode(node.host_path, fill(node.alias, places) or node.host_path, node.permissions, shared or node.shared)
         for match in parts
         for node in match.nodes
     ]
-    mounts = [replace(m, container_path=fill(m.container_path, values)) for match in parts for m in match.mounts]
+    mounts = [replace(m, container_path=fill(m.container_path, places)) for match in parts for m in match.mounts]
     env = _filled([*(match.env for match in parts), group.env], values)
     annotations = _filled([*(match.annotations for match in parts), group.annotations], values)
     names = [name for match in parts for name in match.cdi_names] + list(group.cdi_names)
