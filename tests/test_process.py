@@ -6,10 +6,12 @@ would run the file.
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -183,6 +185,23 @@ def test_an_unasked_remap_still_decodes(config: str) -> None:
     assert b"decode plugin input: expected object, got array at $.workloads_resource\n" == remap.stderr
 
 
+@pytest.mark.parametrize(
+    ("call_timeout", "seconds"), [("30s", 20.0), ("15s", 10.0), ("90ms", 0.06), ("10m", 20.0), ("30001ms", 20.0)]
+)
+def test_time_limit(call_timeout: str, seconds: float, tmp_path: Path) -> None:
+    """The store is given two thirds of core's limit for a call, at most 20 s, from the start of the process."""
+    (tmp_path / "gpu.yaml").write_text(f"{SQLITE}resource_plugin: {{call_timeout: {call_timeout}}}\n")
+
+    class Telling(GpuPlugin):
+        def get_metrics_description(self) -> Any:
+            return vars(self.store)["_deadline"]
+
+    answer = respond(
+        Telling, ["--config", str(tmp_path / "gpu.yaml"), "get-metrics-description"], {}, lambda: b"{}", 1000.0
+    )
+    assert 1000.0 + seconds == pytest.approx(float(answer))
+
+
 # --- as a process
 
 
@@ -324,6 +343,19 @@ def test_slow_writer(program: Path, blocking: bool) -> None:
         assert b"[]" == process.stdout.read()
 
     assert 0 == process.returncode
+
+
+def test_a_lock_that_is_held(program: Path, tmp_path: Path) -> None:
+    """A call that waits for another writer ends itself within core's limit, with the reason."""
+    config, database = tmp_path / "gpu.yaml", tmp_path / "records.db"
+    config.write_text(f"{SQLITE}resource_plugin: {{call_timeout: 600ms}}\n")
+    assert 0 == call_program(program, ["--config", str(config), "add-node"], b'{"nodename":"n"}').status
+    with closing(sqlite3.connect(database, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        outcome = call_program(program, ["--config", str(config), "get-node-resource-info"], b'{"nodename":"n"}')
+
+    reason = "database is locked: another writer held it until the time limit of this call"
+    assert Outcome(128, b"", f"sqlite {database}: {reason}\n".encode()) == outcome
 
 
 def test_nothing_else_reaches_the_streams(tmp_path: Path) -> None:
