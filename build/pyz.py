@@ -29,7 +29,7 @@ SOURCES = ("src", "build", "requirements")
 
 def main(arguments: "list[str]") -> int:
     """Build the named artefacts, or all plugins."""
-    recipes = tomllib.loads(RECIPES.read_text(encoding="utf-8"))
+    recipes = read_recipes()
     plugins, programs = recipes["plugin"], recipes["program"]
     options = _parse(arguments, [*plugins, *programs])
     names = options.names or list(plugins)
@@ -41,7 +41,7 @@ def main(arguments: "list[str]") -> int:
         for name in names:
             line = _interpreter(options.interpreter)
             if name in plugins:
-                _build_plugin(name, plugins[name], line, options.one, commit, output)
+                _build_plugin(plugin_file(name, plugins[name], line, options.one), options.one, commit, output)
             else:
                 recipe = programs[name]
                 program.build(
@@ -59,6 +59,12 @@ def main(arguments: "list[str]") -> int:
         return 1
     _write_sums(output, [*plugins, *programs])
     return 0
+
+
+def read_recipes() -> "dict[str, Any]":
+    """Read artefacts.toml."""
+    recipes: dict[str, Any] = tomllib.loads(RECIPES.read_text(encoding="utf-8"))
+    return recipes
 
 
 def _parse(arguments: "list[str]", known: "list[str]") -> argparse.Namespace:
@@ -81,33 +87,38 @@ def _parse(arguments: "list[str]", known: "list[str]") -> argparse.Namespace:
     return options
 
 
-def _build_plugin(
-    name: str, recipe: "dict[str, Any]", line: "str | None", one: bool, commit: str, output: Path
-) -> None:
-    """Build one plugin file and say which interpreters it starts fast on."""
+def plugin_file(name: str, recipe: "dict[str, Any]", line: "str | None" = None, one: bool = False) -> PluginFile:
+    """Return what the packer shall build for a recipe.
+
+    Args:
+        name: the file's name.
+        recipe: a table of artefacts.toml.
+        line: the interpreter of the first line, if not the recipe's.
+        one: serve the building Python and this machine only.
+    """
     module, _, plugin_class = recipe["class"].partition(":")
-    line = line or recipe["interpreter"]
     this = f"{sys.version_info[0]}.{sys.version_info[1]}"
-    versions = (this,) if one else tuple(recipe["versions"])
-    machines = (platform.machine(),) if one else tuple(recipe["machines"])
-    preferred = (_base_python(),) if one else ()
-    interpreters = discover(versions, (*preferred, line))
-    if not interpreters:
-        raise RuntimeError(f"there is none of CPython {', '.join(versions)} on this machine")
-    for version in versions:
-        print(f"  CPython {version}: {_found(interpreters.get(version))}")
-    file = PluginFile(
+    return PluginFile(
         name,
         module,
         plugin_class,
-        line,
-        versions,
-        machines,
+        line or recipe["interpreter"],
+        (this,) if one else tuple(recipe["versions"]),
+        (platform.machine(),) if one else tuple(recipe["machines"]),
         ROOT / recipe["requirements"],
         (str(ROOT / "src"),),
         ROOT / recipe["session"] if "session" in recipe else None,
     )
-    pack(file, interpreters, commit, CACHE / "wheels", output / name)
+
+
+def _build_plugin(file: PluginFile, one: bool, commit: str, output: Path) -> None:
+    """Build one plugin file and say which interpreters it starts fast on."""
+    interpreters = discover(file.versions, (base_python(),) if one else (file.interpreter,))
+    if not interpreters:
+        raise RuntimeError(f"there is none of CPython {', '.join(file.versions)} on this machine")
+    for version in file.versions:
+        print(f"  CPython {version}: {_found(interpreters.get(version))}")
+    pack(file, interpreters, commit, CACHE / "wheels", output / file.name)
 
 
 def _found(interpreter: Interpreter | None) -> str:
@@ -118,12 +129,12 @@ def _interpreter(asked: "str | None") -> "str | None":
     """Return what stands in the first line instead of the recipe's interpreter."""
     if asked != "this":
         return asked
-    path = _base_python()
+    path = base_python()
     # A path that is too long for the line is that of the python3 on PATH all the same.
     return path if first_line_fits(path) else "env"
 
 
-def _base_python() -> str:
+def base_python() -> str:
     """Return the Python that runs this, outside its virtual environment."""
     return str(getattr(sys, "_base_executable", sys.executable))
 

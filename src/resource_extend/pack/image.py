@@ -11,7 +11,9 @@ from resource_extend.pack.trace import VerbSet
 
 START = "resource_extend.packed.start"
 EXTENSION = "resource_extend.packed.extension"
-_COMPILER = Path(__file__).with_name("compile_image.py")
+_ROOT = Path(__file__).parents[2]
+# At the end of the path, behind the standard library: other packages may lie there too.
+_COMPILE = f"import sys; sys.path.append({str(_ROOT)!r}); from resource_extend.pack.compiler.main import main; main()"
 
 
 def build_image(
@@ -51,7 +53,7 @@ def build_image(
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
             # A fixed hash seed: the order of a frozenset constant is part of the bytes.
-            [interpreter.path, "-s", "-S", "-c", _COMPILER.read_text(encoding="utf-8")],
+            [interpreter.path, "-s", "-S", "-B", "-c", _COMPILE],
             input=json.dumps(request).encode(),
             capture_output=True,
             check=False,

@@ -17,10 +17,11 @@ _LOCAL_HEADER = 30  # A zip member's data follow its header of 30 bytes and its 
 
 _OPEN = 'f=open(__import__("sys").argv[1],"rb");exec(f.read({end})[{skip}:])'
 _STAGE_1 = (
-    "import sys,marshal,_frozen_importlib_external as e;k=marshal.loads(f.read({size})).get(e.MAGIC_NUMBER);"
-    "exec(marshal.loads(f.seek(k[0])and f.read(k[1]))if k else"
-    "'import runpy;del sys.argv[0];runpy.run_path(sys.argv[0],run_name=\"__main__\")')\n"
+    "import marshal as m,_frozen_importlib_external as e;t=m.loads(f.read({size}));k=t.get(e.MAGIC_NUMBER)or t[0];"
+    "f.seek(k[0]);exec(m.loads(f.read(k[1])))\n"
 )
+# What is run without an image: marshalled text, which every version reads.
+_NO_IMAGE = marshal.dumps("import sys,runpy;del sys.argv[0];runpy.run_path(sys.argv[0],run_name='__main__')", 2)
 
 
 @dataclass(frozen=True)
@@ -95,22 +96,20 @@ def hot_member(images: "list[Image]", cores: "list[Core]", position: int) -> byt
         position: where in the file the returned bytes will lie.
     """
     start = stage_1(images, cores)
-    return (
-        start
-        + _table(images, cores, position + len(start))
-        + b"".join(image.boot + image.head + image.code for image in images)
-    )
+    table = _table(images, cores, position + len(start))
+    return start + table + _NO_IMAGE + b"".join(image.boot + image.head + image.code for image in images)
 
 
 def _table(images: "list[Image]", cores: "list[Core]", position: int) -> bytes:
-    """Return the marshalled table: magic -> (offset, sizes of boot code and head, suffix -> core).
+    """Return the marshalled table: magic -> (offset, sizes of boot code and head, suffix -> core); 0 -> (offset, size).
 
-    `position` is its own. All offsets count from the start of the file.
+    `position` is its own; all offsets count from the start of the file. What 0 stands for runs when no magic fits.
     """
     packed = b""
     for _ in range(2):  # The table says where it ends; its own size does not depend on that.
-        table: dict[bytes, object] = {}
         offset = position + len(packed)
+        table: dict[object, object] = {0: (offset, len(_NO_IMAGE))}
+        offset += len(_NO_IMAGE)
         for image in images:
             fitting = {
                 core.suffix: (core.offset, core.size, core.crc32, core.sha256.encode("ascii"))

@@ -47,9 +47,7 @@ class PluginFile:
         return tuple(f".cpython-{number}-{machine}-linux-gnu.so" for machine in self.machines)
 
 
-def pack(
-    file: PluginFile, interpreters: "dict[str, Interpreter]", commit: str, cache: Path, target: Path
-) -> "dict[str, trace.VerbSet]":
+def pack(file: PluginFile, interpreters: "dict[str, Interpreter]", commit: str, cache: Path, target: Path) -> None:
     """Build a plugin file.
 
     Args:
@@ -59,9 +57,6 @@ def pack(
         cache: a folder for fetched wheels.
         target: the file to write.
 
-    Returns:
-        What each verb runs at once.
-
     Raises:
         RuntimeError: a stage failed; the text says which.
         ValueError: an annotation or the first line is not possible.
@@ -70,7 +65,7 @@ def pack(
         site_packages = Path(folder, "site-packages")
         site_packages.mkdir()
         own = stage(file, interpreters, commit, cache, site_packages)
-        return assemble(file, interpreters, site_packages, own, target)
+        assemble(file, interpreters, site_packages, own, target)
 
 
 def stage(
@@ -107,15 +102,20 @@ def assemble(
     site_packages: Path,
     own: "list[str]",
     target: Path,
-) -> "dict[str, trace.VerbSet]":
-    """Make the file from a staged folder; return what each verb runs at once."""
-    tracer = next(iter(interpreters.values()))
+) -> None:
+    """Make the file from a staged folder."""
     sources = {name: module.source for name in own if (module := modules.find(name, [str(site_packages)]))}
     session = read_session(file.session) if file.session else []
     sqlite = "sqlite:\n  path: {folder}/nodes.db\n"
-    embedded = trace.trace(tracer, site_packages, sources, (file.plugin, file.plugin_class), session, sqlite)
-    verbs = trace.sets(embedded, profile.read())
-    annotations.check(tracer, site_packages, sorted({name for wanted in verbs.values() for name in wanted.run.modules}))
+    etcd = profile.read()
+    verbs = {
+        version: trace.sets(
+            trace.trace(interpreter, site_packages, sources, (file.plugin, file.plugin_class), session, sqlite), etcd
+        )
+        for version, interpreter in interpreters.items()
+    }
+    hot = {name for sets in verbs.values() for wanted in sets.values() for name in wanted.run.modules}
+    annotations.check(next(iter(interpreters.values())), site_packages, sorted(hot))
     images = [
         build_image(
             interpreter,
@@ -123,7 +123,7 @@ def assemble(
             file.name,
             site_packages,
             own,
-            verbs,
+            verbs[version],
             file.plugin,
             file.plugin_class,
         )
@@ -135,7 +135,6 @@ def assemble(
         with zipfile.ZipFile(plain) as members:
             content = shiv.members(members, file.name, "plugin")
     archive.write_plugin(target, file.interpreter, content, images)
-    return verbs
 
 
 def read_session(path: Path) -> "list[tuple[str, object]]":

@@ -19,7 +19,8 @@ def read() -> "dict[str, Run]":
 
 
 def text(traces: "list[dict[str, Run]]") -> str:
-    """Return the content of the file for the traces of some plugins on etcd: the store's part of them, joined."""
+    """Return the content of the file for traces of several plugins on etcd: what is common to them and theirs alone."""
+    shared = set.intersection(*({name for run in runs.values() for name in run.modules} for runs in traces))
     joined: dict[str, dict[str, list[str]]] = {}
     for runs in traces:
         for verb, run in runs.items():
@@ -27,6 +28,13 @@ def text(traces: "list[dict[str, Run]]") -> str:
             if modules:
                 found = joined.setdefault(verb, {"modules": [], "functions": []})
                 found["modules"] = list(dict.fromkeys(found["modules"] + modules))
-                mine = {name for name in run.functions if name.startswith(STORES)}
+                mine = {name for name in run.functions if _module_of(name, shared)}
                 found["functions"] = sorted({*found["functions"], *mine})
     return json.dumps(joined, indent=1, sort_keys=True) + "\n"
+
+
+def _module_of(function: str, modules: "set[str]") -> str:
+    """Return the module that a dotted name of a function or method lies in; empty when it is in none of them."""
+    while function and function not in modules:
+        function = function.rpartition(".")[0]
+    return function

@@ -6,6 +6,7 @@ recording (`profile`), because a build needs no etcd; a run against one that ref
 
 import ast
 import json
+import marshal
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -15,6 +16,12 @@ from resource_extend.pack.interpreters import Interpreter
 
 # Members that a verb does not know are ignored, so one request serves them all.
 _REQUEST = {"nodename": "n", "nodenames": ["n"], "nodes": [{"podname": "p", "nodename": "n"}], "deploy_count": 1}
+# Each of these costs a call more than all that it does itself.
+FORBIDDEN = frozenset(
+    "argparse ast asyncio collections contextlib copy dataclasses datetime decimal enum functools hpack http importlib "  # noqa: SIM905
+    "inspect json logging os pathlib re runpy shutil socket sqlite3 ssl string subprocess tempfile threading traceback "
+    "types typing uuid warnings weakref yaml".split()
+)
 STORES = "resource_extend.store."
 SQLITE = "resource_extend.store.sqlite"
 ETCD = "resource_extend.store.etcd"
@@ -36,17 +43,18 @@ class VerbSet:
     stores: dict[str, Run] = field(default_factory=dict)
 
     def as_json(self) -> "list[object]":
-        """Return it as `compile_image` reads it."""
+        """Return it as `compiler` reads it."""
         stores = {name: [run.modules, run.functions] for name, run in self.stores.items()}
         return [self.run.modules, self.run.functions, stores]
 
 
+# Runs as a packed file does, on the trimmed msgspec and with nothing else imported.
 _RUN = '''
-import json, posix, sys
-from importlib.machinery import PathFinder
+import marshal, posix, sys
+from _frozen_importlib_external import PathFinder
 
-request = json.loads(sys.argv.pop())
-site_packages, own, result = request["site_packages"], request["own"], request["result"]
+request = marshal.loads(bytes.fromhex(sys.argv.pop()))
+site_packages, own = request["site_packages"], request["own"]
 sys.path.insert(0, site_packages)
 ran, called = [], {}
 
@@ -75,16 +83,21 @@ def note(frame, event, argument):
 
 def leave(status):
     sys.setprofile(None)
-    with open(result, "w") as file:
-        json.dump([ran, list(called)], file)
+    with open(request["result"], "wb") as file:
+        marshal.dump([ran, list(called), sorted(sys.modules)], file)
     really_leave(status)
 
+extension = {"__name__": "extension"}
+with open(site_packages + "/resource_extend/packed/extension.py") as file:
+    exec(file.read(), extension)
+core = posix.open(request["core"], posix.O_RDONLY)
+extension["expose"](extension["create_trimmed"](core))
 really_leave, posix._exit = posix._exit, leave
 sys.meta_path.insert(0, Recorder)
-from importlib import import_module
 sys.setprofile(note)
-main = import_module("resource_extend.process").main
-main(getattr(import_module(request["plugin"]), request["plugin_class"]))
+from resource_extend.process import main
+__import__(request["plugin"])
+main(getattr(sys.modules[request["plugin"]], request["plugin_class"]))
 '''
 
 
@@ -123,25 +136,25 @@ def trace(
         configuration: the text of the plugin's configuration file, `{folder}` for a private folder.
 
     Raises:
-        RuntimeError: the plugin does not even answer `verbs`.
+        RuntimeError: the plugin does not start, a call of the session fails, or it imports what no hot module may.
     """
     names = _function_names(modules)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "plugin.yaml").write_text(configuration.format(folder=folder), encoding="utf-8")
-        order = json.dumps(
-            {
-                "site_packages": str(site_packages),
-                "own": sorted({name.partition(".")[0] for name in modules}),
-                "plugin": plugin[0],
-                "plugin_class": plugin[1],
-                "result": str(work / "result.json"),
-            }
-        )
+        order = {
+            "site_packages": str(site_packages),
+            "own": sorted({name.partition(".")[0] for name in modules}),
+            "core": str(site_packages / f"msgspec/_core{interpreter.suffix}"),
+            "plugin": plugin[0],
+            "plugin_class": plugin[1],
+            "result": str(work / "result"),
+        }
+        command = [interpreter.path, "-I", "-S", "-c", _RUN, "--config", str(work / "plugin.yaml")]
 
         def run(verb: str, request: object) -> "tuple[Run, bytes]":
             done = subprocess.run(
-                [interpreter.path, "-I", "-S", "-c", _RUN, "--config", str(work / "plugin.yaml"), verb, order],
+                [*command, verb, marshal.dumps(order, 2).hex()],
                 input=json.dumps(request).encode(),
                 capture_output=True,
                 check=False,
@@ -149,11 +162,13 @@ def trace(
                 timeout=60,
             )
             try:
-                ran, called = json.loads((work / "result.json").read_text(encoding="utf-8"))
+                ran, called, loaded = marshal.loads((work / "result").read_bytes())  # noqa: S302 - written just now
             except OSError:
                 raise RuntimeError(f"{':'.join(plugin)} does not start: {done.stderr.decode().strip()}") from None
             if done.returncode and (session or verb == "verbs"):
                 raise RuntimeError(f"{':'.join(plugin)} fails in {verb}: {done.stderr.decode().strip()}")
+            if slow := sorted(FORBIDDEN.intersection(loaded)):
+                raise RuntimeError(f"{':'.join(plugin)} imports {', '.join(slow)} in {verb}: no hot module may")
             found = (names.get((Path(path), line, name)) for path, line, name in called)
             return Run(ran, sorted({name for name in found if name})), done.stdout
 

@@ -74,8 +74,8 @@ def create_trimmed(descriptor: int) -> "ModuleType":
     """Create msgspec's core from an open file, with stand-ins for what it imports."""
     import _datetime  # type: ignore[import-not-found]
 
-    class Nothing:
-        pass
+    # A type that no request holds; a class of our own would cost as much as all the rest here.
+    nothing = type(sys.flags)
 
     def refuse(*_: object) -> object:
         raise TypeError("this annotation needs the full msgspec")
@@ -87,17 +87,17 @@ def create_trimmed(descriptor: int) -> "ModuleType":
         Literal=object(),
         ClassVar=object(),
         Final=object(),
-        TypeVar=Nothing,
-        Generic=Nothing,
-        _GenericAlias=Nothing,
-        TypeAliasType=Nothing,
-        _AnnotatedAlias=Nothing,
+        TypeVar=nothing,
+        Generic=nothing,
+        _GenericAlias=nothing,
+        TypeAliasType=nothing,
+        _AnnotatedAlias=nothing,
         UnionType=type(int | str),
-        EnumMeta=Nothing,
-        UUID=Nothing,
-        SafeUUID=Nothing,
+        EnumMeta=nothing,
+        UUID=nothing,
+        SafeUUID=nothing,
         unknown=None,
-        Decimal=Nothing,
+        Decimal=nothing,
         compile=compile_pattern,
         _CONCRETE_TYPES={list: list, tuple: tuple, set: set, frozenset: frozenset, dict: dict},
         get_class_annotations=get_class_annotations,

@@ -1,0 +1,98 @@
+"""Import statements of a group's modules, where the import system has nothing to find: `x = __modules__[module].x`.
+
+A `from` import costs ten times that even when the module is there, mostly in two failed attribute look-ups.
+"""
+
+import ast
+from dataclasses import dataclass
+
+# Loaded by every interpreter before any of our code, or by the start module.
+_BUILTIN = ("posix", "sys", "time")
+_EXPOSED = ("msgspec", "msgspec.json")
+
+
+@dataclass
+class Around:
+    """Which modules of ours a module can count on.
+
+    `there` have run when it does. `later` have run when its functions are called; what a function imports while its
+    module runs has run before that in the recorded order. `grouped` are in groups of their own, which run when they are
+    imported.
+    """
+
+    there: "set[str]"
+    later: "set[str]"
+    grouped: "set[str]"
+
+    def seen_by(self, tree: ast.Module) -> "list[frozenset[str]]":
+        """Return those that a module imports."""
+        imported = {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        return [frozenset(imported & names) for names in (self.there, self.later, self.grouped)]
+
+
+def linked(tree: ast.Module, around: Around, hot: "frozenset[str]", name: str) -> ast.Module:
+    """Replace the imports of a module that find what is there already.
+
+    Args:
+        tree: the module.
+        around: the modules that it can count on.
+        hot: dotted names of the functions whose imports are replaced as well.
+        name: the module's name.
+    """
+    _Links(around, hot, name).visit(tree)
+    return tree
+
+
+class _Links(ast.NodeTransformer):
+    def __init__(self, around: Around, hot: "frozenset[str]", name: str) -> None:
+        self.there = {*around.there, *_EXPOSED}
+        self.later = around.later
+        self.grouped = around.grouped
+        self.hot = hot
+        self.path = name
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
+        outer, self.path = self.path, f"{self.path}.{node.name}"
+        self.generic_visit(node)
+        self.path = outer
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        if f"{self.path}.{node.name}" in self.hot:
+            outer, self.there = self.there, self.there | self.later
+            self.generic_visit(node)
+            self.there = outer
+        return node
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> "ast.AST | list[ast.stmt]":
+        if node.level or node.module not in self.there | self.grouped:
+            return node
+        module = _module(node.module) if node.module in self.there else _group(node.module)
+        return [
+            _assign(alias.asname or alias.name, ast.Attribute(module, alias.name, ast.Load()), node)
+            for alias in node.names
+        ]
+
+    def visit_Import(self, node: ast.Import) -> "ast.AST | list[ast.stmt]":
+        if any(alias.name not in _BUILTIN for alias in node.names):
+            return node
+        return [_assign(alias.asname or alias.name, _builtin(alias.name), node) for alias in node.names]
+
+
+def _module(name: str) -> ast.expr:
+    return ast.Subscript(ast.Name("__modules__", ast.Load()), ast.Constant(name), ast.Load())
+
+
+def _group(name: str) -> ast.expr:
+    return ast.Call(ast.Name("__group__", ast.Load()), [ast.Constant(name)], [])
+
+
+def _builtin(name: str) -> ast.expr:
+    """Return `__modules__.get(name) or __import__(name)`."""
+    get = ast.Attribute(ast.Name("__modules__", ast.Load()), "get", ast.Load())
+    load = ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(name)], [])
+    return ast.BoolOp(ast.Or(), [ast.Call(get, [ast.Constant(name)], []), load])
+
+
+def _assign(name: str, value: ast.expr, node: ast.stmt) -> ast.Assign:
+    return ast.copy_location(ast.Assign([ast.Name(name, ast.Store())], value), node)
