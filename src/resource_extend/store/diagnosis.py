@@ -2,21 +2,19 @@
 
 from hpack import Decoder, HPACKError
 
-from resource_extend.store.http2 import Refusal, Unanswered
-
-UNKNOWN = 2
+NO_GRPC = "answered something else than gRPC, is no etcd"
 
 
-def refusal(blocks: list[bytes]) -> Refusal | Unanswered:
-    """Return the error that the last header block of a connection states."""
+def grpc_status(blocks: list[bytes]) -> tuple[int, str]:
+    """Return the error that the last header block of a connection states: its gRPC code and text, code 0 if none."""
     try:
         fields = decoded(blocks)
         code = int(fields.get("grpc-status", ""))
     except (HPACKError, ValueError):
-        return Unanswered("answered something else than gRPC, is no etcd")
+        return 0, NO_GRPC
     if code == 0:
-        return Unanswered("answered with nothing")
-    return Refusal(code, one_line(percent_decoded(fields.get("grpc-message", ""))) or f"gRPC code {code}")
+        return 0, "answered with nothing"
+    return code, one_line(percent_decoded(fields.get("grpc-message", ""))) or f"gRPC code {code}"
 
 
 def http_status(blocks: list[bytes]) -> str:
@@ -58,4 +56,4 @@ def stranger(start: bytes) -> str:
         return "answered with HTTP/1, is no etcd client port"
     if start.startswith(b"\x15\x03"):
         return "answered with TLS (write https://)"
-    return "answered something else than gRPC, is no etcd"
+    return NO_GRPC

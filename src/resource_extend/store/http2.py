@@ -150,9 +150,10 @@ class Connection:
             if self._failure is not None:
                 raise self._failure
             if self._ended and self._block is None:
-                from resource_extend.store.diagnosis import refusal
+                from resource_extend.store.diagnosis import grpc_status
 
-                raise refusal(self._blocks)
+                code, text = grpc_status(self._blocks)
+                raise Refusal(code, text) if code else Unanswered(text)
         return self._message
 
     def receive(self, until: float) -> None:

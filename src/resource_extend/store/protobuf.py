@@ -44,7 +44,15 @@ def range_request(key: bytes, end: bytes = b"") -> bytes:
 
 def read_request(keys: "Iterable[bytes]") -> bytes:
     """Return TxnRequest that reads the keys at one revision."""
-    return b"".join([field(2, field(1, field(1, key))) for key in keys])
+    return b"".join([_read_operation(key) for key in keys])
+
+
+def _read_operation(key: bytes) -> bytes:
+    """Return the field of TxnRequest that reads a key. Written out, for it is needed 125 times in a call."""
+    size = len(key)
+    if size < 124:
+        return bytes((0x12, size + 4, 0x0A, size + 2, 0x0A, size)) + key
+    return field(2, field(1, field(1, key)))
 
 
 def write_request(key: bytes, revision: int, value: bytes | None) -> bytes:
@@ -103,10 +111,9 @@ def _transaction(message: bytes) -> tuple[bool, list[Record]]:
     for tag, at, stop in _fields(message, 0, len(message)):
         if tag == 0x10:
             succeeded = at != 0
-        elif tag == 0x1A:
-            for inner, begin, end in _fields(message, at, stop):
-                if inner == 0x0A:
-                    records += _records(message, begin, end)
+        elif tag == 0x1A and message[at] == 0x0A:
+            _, begin, end = next(_fields(message, at, stop))
+            records += _records(message, begin, end)
     return succeeded, records
 
 
@@ -122,12 +129,13 @@ def _record(data: bytes, at: int, end: int) -> Record:
     revision = 0
     while at < end:
         tag = data[at]
-        number = data[at + 1]
-        at += 2
-        if number > 127:
-            number, at = _number(data, at - 1)
+        at += 1
         if tag == 0x0A or tag == 0x2A:  # noqa: PLR1714 - faster
-            stop = at + number
+            size = data[at]
+            at += 1
+            if size > 127:
+                size, at = _number(data, at - 1)
+            stop = at + size
             if stop > end:
                 raise ValueError("cut")
             if tag == 0x0A:
@@ -136,8 +144,12 @@ def _record(data: bytes, at: int, end: int) -> Record:
                 value = data[at:stop]
             at = stop
         elif tag == 0x18:
-            revision = number
-        elif tag not in (0x10, 0x20, 0x30):
+            revision, at = _number(data, at)
+        elif tag in b"\x10\x20\x30":
+            while data[at] > 127:
+                at += 1
+            at += 1
+        else:
             return _record_with_more(data, start, end)
     return key, revision, value
 
@@ -159,21 +171,26 @@ def _record_with_more(data: bytes, at: int, end: int) -> Record:
 def _fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
     """Yield each field: its tag, and the place of its content (from, to), or its number and 0."""
     while at < end:
-        tag, at = _number(data, at)
+        tag = data[at]
+        number = data[at + 1]
+        at += 2
+        if tag > 127:
+            tag, at = _number(data, at - 2)
+            number = data[at]
+            at += 1
         kind = tag & 7
+        if number > 127 and kind in (0, 2):
+            number, at = _number(data, at - 1)
         if kind == 0:
-            number, at = _number(data, at)
             yield tag, number, 0
             continue
-        if kind == 2:
-            length, at = _number(data, at)
-        elif kind == 1:
-            length = 8
+        if kind == 1:
+            number, at = 8, at - 1
         elif kind == 5:
-            length = 4
-        else:
+            number, at = 4, at - 1
+        elif kind != 2:
             raise ValueError("no protobuf")
-        stop = at + length
+        stop = at + number
         if stop > end:
             raise ValueError("cut")
         yield tag, at, stop
