@@ -8,14 +8,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import grpc
+import grpc.aio
 
-from resource_extend.kubernetes import rpc
 from resource_extend.kubernetes.api import HEALTHY, device_plugin
 from resource_extend.kubernetes.fake_kubelet.devices import DeviceManager, Plugin
 
 
 class AdmissionError(Exception):
     """The pod is `Failed` for good, reason UnexpectedAdmissionError."""
+
+
+def go_error(error: grpc.RpcError) -> str:
+    """Write a plugin's error as the kubelet's own language does: `rpc error: code = Internal desc = no power`."""
+    if not isinstance(error, grpc.aio.AioRpcError):
+        return str(error)
+    code = error.code().name.title().replace("_", "")
+    return f"rpc error: code = {code} desc = {error.details()}"
 
 
 class ContainerError(Exception):
@@ -63,8 +71,11 @@ class Pods:
         for resource, count in requests.items():
             if resource not in self._manager.endpoints:
                 continue  # nobody's resource, as the kubelet sees it: the pod runs without
-            ids = await self._pick(resource, count)
-            pod.answers[resource] = await self._allocate(resource, ids)
+            try:
+                ids = await self._pick(resource, count)
+                pod.answers[resource] = await self._allocate(resource, ids)
+            except AdmissionError as error:
+                raise AdmissionError(f"Allocate failed due to {error}, which is unexpected") from error
             pod.devices[resource] = ids
         self.pods[namespace, name] = pod
         return pod
@@ -88,8 +99,8 @@ class Pods:
             try:
                 wanted = await plugin.client.prefer(available, [], count)
             except grpc.RpcError as error:
-                text = rpc.error_text(error)
-                raise AdmissionError(f"device plugin GetPreferredAllocation rpc failed with err: {text}") from error
+                text = f"device plugin GetPreferredAllocation rpc failed with err: {go_error(error)}"
+                raise AdmissionError(text) from error
         chosen = [name for name in dict.fromkeys(wanted) if name in available]
         chosen += [name for name in available if name not in chosen]
         return chosen[:count]
@@ -98,7 +109,7 @@ class Pods:
         try:
             response = await self._live(resource).client.allocate(ids)
         except grpc.RpcError as error:
-            raise AdmissionError(f"Allocate failed due to {rpc.error_text(error)}, which is unexpected") from error
+            raise AdmissionError(go_error(error)) from error
         if not response.container_responses:
             raise AdmissionError(f"no containers return in allocation response {response}")
         return response.container_responses[0]
@@ -125,8 +136,8 @@ class Pods:
         try:
             await plugin.client.pre_start(ids)
         except grpc.RpcError as error:
-            text = rpc.error_text(error)
-            raise ContainerError(f"device plugin PreStartContainer rpc failed with err: {text}") from error
+            text = f"device plugin PreStartContainer rpc failed with err: {go_error(error)}"
+            raise ContainerError(text) from error
 
     def delete(self, name: str, namespace: str = "default") -> None:
         """Take a pod off the node; no plugin hears of it."""
