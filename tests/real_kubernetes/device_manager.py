@@ -23,7 +23,7 @@ class CommandError(Exception):
 
 
 class DeviceManager:
-    """One device manager on `folder`. It forgets its pods when it is killed; `restart` keeps them, as a real node does."""
+    """One device manager on `folder`. Killed, it forgets its pods; `restart` keeps them, as a real node does."""
 
     def __init__(self, folder: Path, version: str, *words: str) -> None:
         self.folder = folder
