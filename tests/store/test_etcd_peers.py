@@ -365,7 +365,7 @@ def test_write_that_surely_did_not_happen(how: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "how", ["closed", "goaway", "cancelled stream", "timed out", "leader changed", "deadline", "garbage"]
+    "how", ["closed", "goaway", "cancelled stream", "timed out", "leader changed", "deadline", "garbage", "no protobuf"]
 )
 def test_write_that_may_have_happened(how: str) -> None:
     """After anything else the record is read again; unmoved, the same write is sent again, not computed anew."""
@@ -380,6 +380,8 @@ def test_write_that_may_have_happened(how: str) -> None:
             talk.sock.shutdown(socket.SHUT_RDWR)
         elif how == "cancelled stream":
             talk.send(frame(RST_STREAM, 0, call.stream, b"\0\0\0\x08"))
+        elif how == "no protobuf":
+            talk.send(talk.answer(call, b"\xff" * 20))
         elif how == "garbage":
             talk.send(b"\xff" * 100)
         else:

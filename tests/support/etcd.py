@@ -4,6 +4,7 @@ Their JSON gateway is off, as it is on many clusters.
 """
 
 import contextlib
+import http.client
 import json
 import os
 import shutil
@@ -13,7 +14,6 @@ import subprocess
 import sys
 import tempfile
 import time
-import urllib.request
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,13 +102,20 @@ class Etcd:
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
                 break
-            health = f"http://127.0.0.1:{self.metrics_port}/health"
-            with contextlib.suppress(OSError, ValueError), urllib.request.urlopen(health, timeout=2) as answer:
-                if json.load(answer).get("health") == "true":
-                    return
+            if self._is_healthy():
+                return
             time.sleep(0.02)
         log = (self.directory / f"{self.name}.log").read_text(errors="replace")
         raise RuntimeError(f"etcd {self.name} does not serve:\n{log[-2000:]}")
+
+    def _is_healthy(self) -> bool:
+        """Return whether the member says that it is healthy, which it finds out by a linearizable read."""
+        with contextlib.closing(http.client.HTTPConnection("127.0.0.1", self.metrics_port, timeout=2)) as connection:
+            try:
+                connection.request("GET", "/health")
+                return bool(json.load(connection.getresponse()).get("health") == "true")
+            except (OSError, ValueError, http.client.HTTPException):
+                return False
 
     def pause(self) -> None:
         """Stop the process where it is (SIGSTOP): it takes connections and says nothing."""

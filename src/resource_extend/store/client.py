@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 # Up to this many bytes a request is sent together with the opening of its connection: they fit into any socket buffer.
 SHORT = 8192
+# Of the time left a write may take this part, so that there is time to read what became of it.
+WRITE_SHARE = 0.75
 
 
 class Limits:
@@ -94,27 +96,27 @@ class Client:
             Unanswered: it may have happened or, if not `processed`, has not.
             StoreError: etcd refused; it has not happened.
         """
-        if self.connection is None or self.connection.closing:
+        if self.connection is None or self.connection.closing or monotonic() >= self.deadline:
             raise Unanswered("not sent", processed=False)
         try:
-            return self.begin(path, body).answer(self.until(0.75))
+            return self.begin(path, body, WRITE_SHARE).answer(self.until(WRITE_SHARE))
         except (OSError, Unanswered, Refusal) as failure:
             from resource_extend.store.failover import unwritten
 
             raise unwritten(self, failure) from None
 
     def until(self, share: float = 1.0) -> float:
-        """Return when to stop waiting for an answer; a share of the time left below 1 keeps some for another call."""
+        """Return when to stop waiting for an answer, within a share of the time that is left."""
         now = monotonic()
         return now + min(self.limits.answer, (self.deadline - now) * share)
 
-    def begin(self, path: bytes, body: bytes) -> Connection:
-        """Send a request and return the connection on which its answer will come."""
+    def begin(self, path: bytes, body: bytes, share: float = 1.0) -> Connection:
+        """Send a request and return the connection on which its answer will come. The share is that of `until`."""
         connection = self.connection
         if connection is None or connection.closing:
             self.connection = connection = self._connect(path, body)
         else:
-            connection.send(path, body, self.metadata or b"", self.until())
+            connection.send(path, body, self.metadata or b"", self.until(share))
         return connection
 
     def _connect(self, path: bytes, body: bytes) -> Connection:

@@ -90,40 +90,50 @@ class EtcdStore:
         """Read, compute, and write if the mod revision is still the same; None deletes."""
         key = self.key(node)
         name = key.encode()
-        revision, value = self._read(name)
-        attempts = 0
-        while (wanted := change(value)) != value:
-            attempts += 1
+        conflicts = 0
+        while True:
             try:
-                message = self._client.write(TXN, write_request(name, revision, wanted))
-            except Unanswered as failure:
-                if failure.processed:
-                    from resource_extend.store.outcome import settle
-
-                    settle(self._client, key, revision, wanted)
-                    return
                 revision, value = self._read(name)
-            else:
-                succeeded, records = parsed(write_answer, message)
-                if succeeded:
-                    return
-                revision, value = state(records)
-            pause(self._client.deadline, key, attempts)
+            except StoreError:
+                if conflicts and monotonic() >= self._client.deadline:
+                    raise contended(key, conflicts) from None
+                raise
+            wanted = change(value)
+            if wanted == value:
+                return
+            try:
+                stored = write_answer(self._client.write(TXN, write_request(name, revision, wanted)))
+            except (Unanswered, ValueError, IndexError) as failure:
+                if isinstance(failure, Unanswered) and not failure.processed:
+                    continue
+                from resource_extend.store.outcome import settle
+
+                settle(self._client, key, revision, wanted)
+                return
+            if stored:
+                return
+            conflicts += 1
+            pause(self._client.deadline, key, conflicts)
 
     def _read(self, name: bytes) -> tuple[int, bytes | None]:
         """Return the mod revision and the value of a key."""
         return state(parsed(range_answer, self._client.read(RANGE, range_request(name))))
 
 
-def pause(deadline: float, key: str, attempts: int) -> None:
-    """Wait for a random time after the write of another, the longer the more often it happened.
+def pause(deadline: float, key: str, conflicts: int) -> None:
+    """Wait for a random time after the write of another, longer each time, so that all writers get their turn.
 
     Raises:
         StoreError: there is no time for another attempt.
     """
     now = monotonic()
     # The digits below a microsecond are as good as dice, and cost no import.
-    seconds = min(0.002 * attempts, LONGEST_PAUSE) * (monotonic_ns() % 1000) / 1000
+    seconds = min(0.002 * conflicts, LONGEST_PAUSE) * (monotonic_ns() % 1000) / 1000
     if now + seconds >= deadline:
-        raise StoreError(f"{key}: changed by other writers in {attempts} attempts")
+        raise contended(key, conflicts)
     sleep(seconds)
+
+
+def contended(key: str, conflicts: int) -> StoreError:
+    """Return the error of an update that others got ahead of every time."""
+    return StoreError(f"{key}: changed by other writers in {conflicts} attempts")

@@ -84,7 +84,7 @@ def dismissed(client: "Client", failure: Exception) -> bool:
         StoreError: there is no point in going on.
     """
     endpoint = client.endpoint
-    late = isinstance(failure, TimeoutError) and not failure.errno
+    late = is_late(failure)
     if client.connection is not None:
         client.connection.channel.close()
         client.connection = None
@@ -143,6 +143,11 @@ def unreachable(client: "Client") -> StoreError:
     return StoreError(
         "etcd unreachable: " + "; ".join([f"{text}: {client.reasons.get(text, OUT_OF_TIME)}" for text in texts])
     )
+
+
+def is_late(failure: Exception) -> bool:
+    """Return whether our own time limit is the failure, rather than one of the system's."""
+    return isinstance(failure, TimeoutError) and not failure.errno
 
 
 def waited(client: "Client") -> str:

@@ -180,12 +180,12 @@ class Connection:
             data = b""
         buffer = self._buffer + data
         if not data or (not self.greeted and len(buffer) > 3 and buffer[3] != SETTINGS):
-            self._break(buffer)
+            self._break(buffer, "connection closed")
         at = 0
         while len(buffer) - at >= 9:
             end = at + 9 + int.from_bytes(buffer[at : at + 3], "big")
             if end - at > FRAME_SIZE + 9:
-                self._break(buffer)
+                self._break(buffer, "broken HTTP/2 (a frame that is too long)")
             if end > len(buffer):
                 break
             stream = int.from_bytes(buffer[at + 5 : at + 9], "big") & LARGEST_WINDOW
@@ -193,10 +193,10 @@ class Connection:
             at = end
         self._buffer = buffer[at:]
 
-    def _break(self, buffer: bytes) -> None:
+    def _break(self, buffer: bytes, reason: str) -> None:
         """Raise Unanswered: the peer has closed the connection, or does not speak HTTP/2."""
         if self.greeted:
-            raise Unanswered("connection closed" if len(buffer) < FRAME_SIZE else "broken HTTP/2 frame")
+            raise Unanswered(reason)
         from resource_extend.store.diagnosis import stranger
 
         raise Unanswered(stranger(buffer))

@@ -42,7 +42,7 @@ def settle(client: "Client", key: str, revision: int, wanted: bytes | None) -> N
                     return
                 break
             try:
-                succeeded, _ = parsed(write_answer, client.write(TXN, request))
+                succeeded = parsed(write_answer, client.write(TXN, request))
             except Unanswered:
                 sleep(PAUSE)
                 continue

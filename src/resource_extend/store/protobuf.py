@@ -56,10 +56,10 @@ def _read_operation(key: bytes) -> bytes:
 
 
 def write_request(key: bytes, revision: int, value: bytes | None) -> bytes:
-    """Return TxnRequest: if the key's mod revision is still `revision` store the value (None: delete), else read it."""
+    """Return TxnRequest: store the value, None to delete, if the key's mod revision is still `revision`."""
     compare = b"\x10\x02" + field(3, key) + b"\x30" + varint(revision)
     write = field(3, field(1, key)) if value is None else field(2, field(1, key) + field(2, value))
-    return field(1, compare) + field(2, write) + field(3, field(1, field(1, key)))
+    return field(1, compare) + field(2, write)
 
 
 def authenticate_request(username: str, password: str) -> bytes:
@@ -87,12 +87,22 @@ def range_answer(message: bytes) -> list[Record]:
 
 def read_answer(message: bytes) -> list[Record]:
     """Return the records of the answer to `read_request`. ValueError or IndexError if it is none."""
-    return _transaction(message)[1]
+    records: list[Record] = []
+    for tag, at, stop in _fields(message, 0, len(message)):
+        if tag == 0x1A:
+            for inner, begin, end in _fields(message, at, stop):
+                if inner == 0x0A:
+                    records += _records(message, begin, end)
+    return records
 
 
-def write_answer(message: bytes) -> tuple[bool, list[Record]]:
-    """Return whether the value was stored; if not, the record as it is now. ValueError or IndexError if no answer."""
-    return _transaction(message)
+def write_answer(message: bytes) -> bool:
+    """Return whether the value was stored. ValueError or IndexError if it is none."""
+    succeeded = False
+    for tag, number, _ in _fields(message, 0, len(message)):
+        if tag == 0x10:
+            succeeded = number != 0
+    return succeeded
 
 
 def authenticate_answer(message: bytes) -> bytes:
@@ -102,19 +112,6 @@ def authenticate_answer(message: bytes) -> bytes:
         if tag == 0x12:
             token = message[at:stop]
     return token
-
-
-def _transaction(message: bytes) -> tuple[bool, list[Record]]:
-    """Return `succeeded` and the records of all range responses of TxnResponse."""
-    succeeded = False
-    records: list[Record] = []
-    for tag, at, stop in _fields(message, 0, len(message)):
-        if tag == 0x10:
-            succeeded = at != 0
-        elif tag == 0x1A and message[at] == 0x0A:
-            _, begin, end = next(_fields(message, at, stop))
-            records += _records(message, begin, end)
-    return succeeded, records
 
 
 def _records(data: bytes, at: int, end: int) -> list[Record]:

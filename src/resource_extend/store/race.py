@@ -9,7 +9,7 @@ from select import poll
 from time import monotonic
 
 from resource_extend.store.attempt import Attempt
-from resource_extend.store.failover import OUT, OUT_OF_TIME, reason, unreachable
+from resource_extend.store.failover import OUT, OUT_OF_TIME, is_late, reason, unreachable
 from resource_extend.store.http2 import Unanswered
 
 TYPE_CHECKING = False
@@ -54,7 +54,7 @@ def resume(
     run = Race(client, request)
     first = run.waiting.pop(0)
     first.resume(started, sock, connection)
-    if isinstance(failure, TimeoutError) and not failure.errno and run.waiting:
+    if is_late(failure) and run.waiting:
         run.running.append(first)
     else:
         run.failed(first, failure)
@@ -90,10 +90,12 @@ class Race:
 
     def failed(self, attempt: Attempt, failure: Exception) -> None:
         """Note why an attempt has failed; the next one may begin at once."""
-        late = isinstance(failure, TimeoutError) and not failure.errno
-        text = attempt.endpoint.text
-        self._client.reasons[text] = attempt.too_late if late else reason(failure)
-        self._client.strikes[text] = OUT
+        client, text = self._client, attempt.endpoint.text
+        if not is_late(failure):
+            client.reasons[text] = reason(failure)
+        elif monotonic() < client.deadline:
+            client.reasons[text] = attempt.too_late
+        client.strikes[text] = OUT
         self._next = 0.0
         attempt.close()
 

@@ -16,17 +16,20 @@ class Lookup:
         self._host = host
         self._port = port
         self._found: list[Address] = []
-        self._failure: Exception | None = None
+        self._failure: OSError | None = None
         self._busy = allocate_lock()
         self._busy.acquire()
-        start_new_thread(self._look_up, ())
+        try:
+            start_new_thread(self._look_up, ())
+        except RuntimeError:  # no thread to be had
+            self._look_up()
 
     def _look_up(self) -> None:
         try:
             # As bytes, for a text would load the IDNA codec.
             rows = getaddrinfo(self._host.encode(), self._port, 0, SOCK_STREAM)
             self._found = [(int(row[0]), row[4]) for row in rows]
-        except Exception as failure:
+        except OSError as failure:
             self._failure = failure
         finally:
             self._busy.release()
@@ -40,6 +43,6 @@ class Lookup:
 
     def addresses(self) -> list[Address]:
         """Return the addresses, at least one. Raises OSError when there is none."""
-        if self._failure is not None:
-            raise self._failure
+        if not self._found:
+            raise self._failure or OSError("no address")
         return self._found
