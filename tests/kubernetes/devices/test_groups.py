@@ -205,7 +205,7 @@ def test_pairing_uses_no_match_more_often_than_allowed(parts: list[tuple[int, in
     found = [_matches(f"m{i}-", number) for i, (number, _, _) in enumerate(parts)]
     required = [i for i, part in enumerate(parts) if not part[2]]
 
-    drafts = pair(Group(members), found, lambda *_: [])
+    drafts = list(pair(Group(members), found, lambda *_: []))
 
     assert min(parts[i][0] * parts[i][1] for i in required) == len(drafts)
     assert len(drafts) == len({draft.identity.name for draft in drafts})

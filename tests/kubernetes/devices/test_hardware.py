@@ -136,7 +136,7 @@ def test_virtual_devices_are_identified_by_their_path(tree: DeviceTree, scanner:
     tree.class_node("virtual/misc/tun", "misc", "net/tun", 10, 200)
     one = scanner("resources: [{name: example.com/tun, paths: [{path: /dev/net/tun}]}]")
 
-    assert ["net_tun"] == [device.id.partition("-")[2] for device in one.scan()]
+    assert ["net.tun"] == [device.id.partition("-")[2] for device in one.scan()]
 
 
 def test_two_parents_are_two_numa_nodes(tree: DeviceTree, scanner: Scan) -> None:

@@ -37,7 +37,7 @@ class AttributesFinder(SysfsFinder):
         super().__init__(tree, member.options)
         self._member = member
 
-    def look(self) -> list[Hardware]:
+    def read(self) -> list[Hardware]:
         """Read the devices of the class, sorted by identity."""
         found = []
         for place in (f"class/{self._member.subsystem}", f"bus/{self._member.subsystem}/devices"):

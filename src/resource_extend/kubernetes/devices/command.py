@@ -42,7 +42,7 @@ class CommandFinder:
         self._member = member
         self._tree = tree
         self._listed: list[Match] = []
-        self._latest: list[Match] = []
+        self._latest: list[Match] | None = None
 
     async def refresh(self) -> None:
         """Run the command. Raises CommandError, also for a line that is no device."""
@@ -55,12 +55,14 @@ class CommandFinder:
         ]
         self._listed = sorted(listed, key=lambda match: match.identity.name)
 
-    def find(self) -> list[Match]:
-        """List what the command said, with a look at the nodes."""
-        matches = [self._looked_at(match) for match in self._listed]
-        if matches != self._latest:
-            self._latest = matches
-        return self._latest
+    def look(self) -> bool:
+        """Look at the nodes of what the command said."""
+        before, self._latest = self._latest, [self._looked_at(match) for match in self._listed]
+        return before != self._latest
+
+    def matches(self) -> list[Match]:
+        """Give what the command said."""
+        return self._latest or []
 
     def _looked_at(self, match: Match) -> Match:
         nodes, reason = [], match.reason

@@ -26,9 +26,14 @@ class CounterFinder:
     """Gives the same numbers each time."""
 
     def __init__(self, count: int) -> None:
-        names = map(str, range(count))
-        self._matches = [Match(Identity(name, name), name) for name in names]
+        self._count = count
+        self._looked = False
 
-    def find(self) -> list[Match]:
-        """List one match a number."""
-        return self._matches
+    def look(self) -> bool:
+        """Tell that nothing changes."""
+        first, self._looked = not self._looked, True
+        return first
+
+    def matches(self) -> list[Match]:
+        """Make one match a number."""
+        return [Match(Identity(name, name), name) for name in map(str, range(self._count))]

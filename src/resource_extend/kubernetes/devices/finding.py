@@ -1,17 +1,13 @@
-"""Finding the devices of a group and giving them ids, again and again.
-
-What did not change since the last scan is not made anew: an unchanged list comes back as the same object, so that a
-re-scan of thousands of devices costs little more than looking at their paths.
-"""
+"""Finding the devices of a group, again and again, and giving each its final identity."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Iterator
 
 from resource_extend.kubernetes.devices.command import CommandFinder
 from resource_extend.kubernetes.devices.groups import Draft, Group, pair
-from resource_extend.kubernetes.devices.match import Finder, Match, Member
+from resource_extend.kubernetes.devices.identity import clean
+from resource_extend.kubernetes.devices.match import Finder, Member
 from resource_extend.kubernetes.devices.paths import PathFinder, PathMember
 from resource_extend.kubernetes.devices.tree import Tree
 
@@ -23,10 +19,8 @@ class GroupFinder:
         self.group = group
         self._tree = tree
         self._finders = [self._open(position, member) for position, member in enumerate(group.members)]
+        self._following = [position for position, finder in enumerate(self._finders) if finder is None]
         self._followers: dict[tuple[int, str], PathFinder] = {}
-        self._found: list[list[Match]] = []
-        self._followed: dict[tuple[int, str], list[Match]] = {}
-        self._drafts: list[Draft] = []
 
     async def refresh(self) -> None:
         """Run the commands of the group's members. Raises CommandError."""
@@ -34,21 +28,20 @@ class GroupFinder:
             if isinstance(finder, CommandFinder):
                 await finder.refresh()
 
-    def find(self) -> list[Draft]:
-        """List the devices; the same list object when nothing changed."""
-        found = [finder.find() if finder else [] for finder in self._finders]
-        followed = self._follow(found[self.group.leader])
-        if not (same(found, self._found) and same(list(followed.values()), list(self._followed.values()))):
-            self._found, self._followed = found, followed
-            self._drafts = pair(self.group, found, lambda position, text: followed[position, text])
-        return self._drafts
+    def look(self) -> bool:
+        """Look for the devices, and tell whether anything changed since the last time."""
+        # All have to look, so that none reports an old change later.
+        changed = True in [finder.look() for finder in self._finders if finder]
+        leader = self._finders[self.group.leader]
+        if changed and leader and self._following:
+            keys = [(position, match.text) for match in leader.matches() for position in self._following]
+            self._followers = {key: self._followers.get(key) or self._follower(*key) for key in keys}
+        return True in [finder.look() for finder in self._followers.values()] or changed
 
-    def _follow(self, leaders: list[Match]) -> dict[tuple[int, str], list[Match]]:
-        """Look for the members whose path depends on the leader's match."""
-        following = [position for position, finder in enumerate(self._finders) if finder is None]
-        keys = [(position, leader.text) for leader in leaders for position in following]
-        self._followers = {key: self._followers.get(key) or self._follower(*key) for key in keys}
-        return {key: finder.find() for key, finder in self._followers.items()}
+    def drafts(self) -> Iterator[Draft]:
+        """Give the devices that the last look found."""
+        found = [finder.matches() if finder else [] for finder in self._finders]
+        return pair(self.group, found, lambda position, text: self._followers[position, text].matches())
 
     def _follower(self, position: int, text: str) -> PathFinder:
         member = self.group.members[position]
@@ -64,7 +57,7 @@ class GroupFinder:
 
 
 class Claims:
-    """Which identity stands for which hardware.
+    """Which hardware a serial number stands for.
 
     Cheap devices share serial numbers. The one that had the name first keeps it, others get their location added, and a
     device found twice is one device.
@@ -73,21 +66,21 @@ class Claims:
     def __init__(self) -> None:
         self._owners: dict[str, str] = {}
 
-    def settle(self, drafts: list[tuple[Group, Draft]]) -> list[tuple[str, Group, Draft]]:
-        """Give each draft its final identity; drafts of the same hardware collapse to the first."""
-        present = {draft.identity.name: set[str]() for _, draft in drafts}
-        for _, draft in drafts:
-            present[draft.identity.name].add(draft.identity.location)
-        self._owners = {name: place for name, place in self._owners.items() if place in present.get(name, ())}
-        settled: dict[str, tuple[str, Group, Draft]] = {}
-        for group, draft in drafts:
+    def settle(self, drafts: list[tuple[Group, Draft]]) -> Iterator[tuple[str, Group, Draft]]:
+        """Give each draft its final identity; drafts of the same hardware collapse to the first.
+
+        `drafts` is emptied on the way: of thousands of devices only one should be in two shapes at a time.
+        """
+        identities = [draft.identity for _, draft in drafts if draft.identity.serial]
+        present = {(identity.name, identity.location) for identity in identities}
+        self._owners = {name: place for name, place in self._owners.items() if (name, place) in present}
+        settled: set[str] = set()
+        drafts.reverse()
+        while drafts:
+            group, draft = drafts.pop()
             name, place = draft.identity.name, draft.identity.location
-            if self._owners.setdefault(name, place) != place:
-                name = f"{name}-{place}"
-            settled.setdefault(name, (name, group, draft))
-        return list(settled.values())
-
-
-def same(one: Sequence[object], other: Sequence[object]) -> bool:
-    """Tell whether two lists hold the very same objects."""
-    return len(one) == len(other) and all(map(operator.is_, one, other))
+            if draft.identity.serial and self._owners.setdefault(name, place) != place:
+                name = f"{name}-{clean(place)}"
+            if name not in settled:
+                settled.add(name)
+                yield name, group, draft

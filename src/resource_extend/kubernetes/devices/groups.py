@@ -10,7 +10,7 @@ match leaves nothing to pair, and without a leader there is no device.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from resource_extend.kubernetes.devices.identity import Identity
@@ -52,7 +52,7 @@ class Draft:
 Follow = Callable[[int, str], list[Match]]
 
 
-def pair(group: Group, found: list[list[Match]], follow: Follow) -> list[Draft]:
+def pair(group: Group, found: list[list[Match]], follow: Follow) -> Iterator[Draft]:
     """Pair the matches of a group's members to devices.
 
     `found` has the matches of each member, empty for one that follows; `follow(position, text)` gives the matches of a
@@ -60,7 +60,6 @@ def pair(group: Group, found: list[list[Match]], follow: Follow) -> list[Draft]:
     """
     lead = group.leader
     limit = group.members[lead].limit or 1
-    drafts = []
     for number in range(_number(group, found)):
         leader = found[lead][number // limit]
         matches, missing = [leader], ""
@@ -74,10 +73,9 @@ def pair(group: Group, found: list[list[Match]], follow: Follow) -> list[Draft]:
             matches += more
         again, identity = number % limit, leader.identity
         if again:
-            identity = Identity(f"{identity.name}-{again}", f"{identity.location}-{again}")
+            identity = Identity(f"{identity.name}-{again}", f"{identity.location}-{again}", identity.serial)
         reason = next((match.reason for match in matches if match.reason), "") or missing
-        drafts.append(Draft(identity, tuple(matches), reason))
-    return drafts
+        yield Draft(identity, tuple(matches), reason)
 
 
 def _number(group: Group, found: list[list[Match]]) -> int:

@@ -51,22 +51,24 @@ class SysfsFinder(ABC):
         self._options = options
         self._events = ""
         self._hardware: list[Hardware] = []
-        self._latest: list[Match] = []
+        self._latest: list[Match] | None = None
 
     @abstractmethod
-    def look(self) -> list[Hardware]:
+    def read(self) -> list[Hardware]:
         """Read sysfs: all the hardware that is meant, in a stable order."""
 
-    def find(self) -> list[Match]:
-        """List the matches; the same list object when nothing changed."""
+    def look(self) -> bool:
+        """Look at sysfs, when it can have changed, and at the nodes."""
         events = sysfs.event_number(self.tree.sys)
         if not events or events != self._events:
-            self._hardware = self.look()
+            self._hardware = self.read()
             self._events = events
-        matches = [self._match(hardware) for hardware in self._hardware]
-        if matches != self._latest:
-            self._latest = matches
-        return self._latest
+        before, self._latest = self._latest, [self._match(hardware) for hardware in self._hardware]
+        return before != self._latest
+
+    def matches(self) -> list[Match]:
+        """Give what the last look found."""
+        return self._latest or []
 
     def _match(self, hardware: Hardware) -> Match:
         wanted = self._options.subsystems

@@ -6,6 +6,7 @@ tells a pod about a device that turned unhealthy, and not about one that left th
 
 from __future__ import annotations
 
+import operator
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,11 +27,12 @@ class Found:
 
 
 @dataclass(slots=True)
-class _State:
+class _Trouble:
+    """What is shown for a device that is not well. `good`: scans in a row, while it recovers."""
+
     shown: Device
-    signature: Signature
     gone_since: float | None = None
-    good: int = 0  # scans in a row, while it recovers
+    good: int = 0
     changed: bool = False
 
 
@@ -41,9 +43,9 @@ class Tracker:
         """`prefix` begins every id of the resource: a pod may hold one that was gone before this process started."""
         self._prefix = prefix
         self._recovery = recovery
-        self._states: dict[str, _State] = {}
-        self._settled = False
-        self._found: Sequence[Found] = ()
+        self._good: dict[str, Found] = {}  # as they were when they were last well
+        self._troubles: dict[str, _Trouble] = {}
+        self._found: Sequence[Found] | None = None
         self._held: frozenset[str] = frozenset()
         self._listed: list[Device] = []
 
@@ -53,55 +55,62 @@ class Tracker:
         `held` are the ids that pods hold, `now` is in seconds of a monotonic clock. The same list object comes back
         when nothing changed.
         """
-        if self._settled and found is self._found and held == self._held:
+        if found is self._found and held == self._held and not self._troubles:
             return self._listed
         self._found, self._held = found, held
         for item in found:
             self._see(item, held)
         present = {item.device.id for item in found}
-        for lost in [key for key in self._states if key not in present]:
+        for lost in [name for name in (self._good | self._troubles) if name not in present]:
             self._miss(lost, held, now)
         for name in held:
-            if name.startswith(self._prefix) and name not in self._states:
+            if name.startswith(self._prefix) and name not in self._good and name not in self._troubles:
                 reason = "a pod holds it, but it is not on this node"
-                self._states[name] = _State(Device(name, healthy=False, reason=reason), (), now)
-        listed = [self._states[key].shown for key in sorted(self._states)]
-        self._settled = all(s.gone_since is None and not s.changed and s.shown.healthy for s in self._states.values())
-        if listed != self._listed:
-            self._listed = listed
+                self._troubles[name] = _Trouble(Device(name, healthy=False, reason=reason), now)
+        good = [item.device for name, item in self._good.items() if name not in self._troubles]
+        shown = good + [trouble.shown for trouble in self._troubles.values()]
+        shown.sort(key=_id)
+        if shown != self._listed:
+            self._listed = shown
         return self._listed
 
     def _see(self, item: Found, held: frozenset[str]) -> None:
-        device = item.device
-        state = self._states.get(device.id)
-        if state is None:
-            self._states[device.id] = _State(device, item.signature if device.healthy else ())
-            return
-        returned, state.gone_since = state.gone_since is not None, None
+        device, name = item.device, item.device.id
+        trouble, before = self._troubles.get(name), self._good.get(name)
+        returned = trouble is not None and trouble.gone_since is not None
         if not device.healthy:
-            state.shown, state.good = device, 0
+            self._troubles[name] = _Trouble(device)
             return
-        changed = bool(state.signature) and item.signature != state.signature
+        changed = before is not None and before.signature != item.signature
         # A container that holds the device has the old node, which leads to something else now or to nothing. The
         # change is shown for one scan at least, so that nobody misses it, unless its absence was seen anyway.
-        if changed and (device.id in held or not (state.changed or returned)):
-            state.changed, state.good = True, 0
-            state.shown = replace(device, healthy=False, reason=_change(state.signature, item.signature))
+        noticed = returned or (trouble is not None and trouble.changed)
+        if before and changed and (name in held or not noticed):
+            reason = _change(before.signature, item.signature)
+            self._troubles[name] = _Trouble(replace(device, healthy=False, reason=reason), changed=True)
             return
-        state.changed, state.signature = False, item.signature
-        state.good = self._recovery if state.shown.healthy else state.good + 1
-        if state.good >= self._recovery:
-            state.shown = device
+        self._good[name] = item
+        if trouble is None:
+            return
+        good = trouble.good + 1
+        if good >= self._recovery:
+            del self._troubles[name]
         else:
-            state.shown = replace(device, healthy=False, reason="it is back, but not for long enough yet")
+            reason = "it is back, but not for long enough yet"
+            self._troubles[name] = _Trouble(replace(device, healthy=False, reason=reason), good=good)
 
     def _miss(self, name: str, held: frozenset[str], now: float) -> None:
-        state = self._states[name]
-        if state.gone_since is None:
-            state.gone_since, state.good = now, 0
-            state.shown = replace(state.shown, healthy=False, reason="it is not there any more")
-        if now - state.gone_since >= VANISHED_SHOWN and name not in held:
-            del self._states[name]
+        trouble = self._troubles.get(name)
+        if trouble is None or trouble.gone_since is None:
+            last = trouble.shown if trouble else self._good[name].device
+            shown = replace(last, healthy=False, reason="it is not there any more")
+            trouble = self._troubles[name] = _Trouble(shown, now)
+        if trouble.gone_since is not None and now - trouble.gone_since >= VANISHED_SHOWN and name not in held:
+            del self._troubles[name]
+            self._good.pop(name, None)
+
+
+_id = operator.attrgetter("id")
 
 
 def _change(old: Signature, new: Signature) -> str:

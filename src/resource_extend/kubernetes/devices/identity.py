@@ -24,10 +24,14 @@ IDENTITY_LIMIT = ID_LIMIT - (HASH_LENGTH + 1) - (len(REPLICA_MARK) + 5)
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """`name` identifies the device; `location` is where it is plugged in, which tells equal names apart."""
+    """`name` identifies the device; `location` is where it is plugged in, which tells equal names apart.
+
+    `serial`: the name comes from a serial number, which other devices may have as well.
+    """
 
     name: str
     location: str
+    serial: bool = False
 
 
 @lru_cache(maxsize=64)
@@ -57,13 +61,13 @@ def replica_id(physical: str, number: int) -> str:
     return f"{physical}{REPLICA_MARK}{number}"
 
 
-def of_path(root: str, host_path: str, folder: str) -> Identity:
-    """Identify what is at a host path: by its hardware when its sysfs `folder` has any, else by the path itself."""
-    found = of_node(root, folder) if folder else None
-    if found:
-        return found
-    plain = host_path.removeprefix("/dev/").strip("/")
-    return Identity(re.sub(r"[^A-Za-z0-9._-]+", "_", plain), clean(host_path))
+def of_path(host_path: str) -> Identity:
+    """Identify by the host path what has no hardware that sysfs knows."""
+    plain = host_path.removeprefix("/dev/")
+    name = clean(plain.replace("/", "."))
+    if "." in plain:
+        name += f"-{short_hash(host_path)}"  # so that no other path makes the same name
+    return Identity(name, host_path)
 
 
 def of_node(root: str, folder: str) -> Identity | None:
@@ -84,7 +88,7 @@ def of_node(root: str, folder: str) -> Identity | None:
         suffix = _suffix(interface or place, folder)
         if interface:
             suffix = f"-if{clean(sysfs.read(interface, 'bInterfaceNumber'))}{suffix}"
-        return Identity(hardware.name + suffix, hardware.location + suffix)
+        return Identity(hardware.name + suffix, hardware.location + suffix, hardware.serial)
     return None
 
 
@@ -95,7 +99,7 @@ def of_usb(root: str, folder: str) -> Identity | None:
         return None
     port = usb_port(root, folder)
     serial = sysfs.read(folder, "serial")
-    return Identity(f"usb-{clean(vendor)}-{clean(product)}-{clean(serial) if serial else port}", port)
+    return Identity(f"usb-{clean(vendor)}-{clean(product)}-{clean(serial) if serial else port}", port, bool(serial))
 
 
 def of_pci(folder: str) -> Identity | None:

@@ -55,10 +55,17 @@ class Match:
 
 
 class Finder(Protocol):
-    """Looks for the matches of one member, again and again."""
+    """Looks for the matches of one member, again and again.
 
-    def find(self) -> list[Match]:
-        """Give the matches in a stable order: the very same list object when nothing changed since the last time."""
+    What was found is made into matches only when somebody needs them: thousands of devices should not be kept twice.
+    """
+
+    def look(self) -> bool:
+        """Look again, and tell whether anything changed since the last time; the first time it did."""
+        ...
+
+    def matches(self) -> list[Match]:
+        """Give what the last look found, in a stable order."""
         ...
 
 

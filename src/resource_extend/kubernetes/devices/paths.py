@@ -7,6 +7,7 @@ import stat
 from dataclasses import dataclass, replace
 
 from resource_extend.kubernetes.devices import identity, sysfs
+from resource_extend.kubernetes.devices.identity import Identity
 from resource_extend.kubernetes.devices.match import Match, NodeFound
 from resource_extend.kubernetes.devices.pattern import PathPattern
 from resource_extend.kubernetes.devices.tree import Tree
@@ -51,60 +52,74 @@ class PathMember:
         return replace(self, pattern=self.pattern.with_match(text))
 
 
-_Key = tuple[str, str, str, int, int, int]
-
-
 class PathFinder:
-    """Finds the paths of one member. What was read about a path is kept until the path leads to something else."""
+    """Finds the paths of one member. Between looks it keeps no more than a fingerprint of what is at each path."""
 
     def __init__(self, member: PathMember, tree: Tree, report: bool) -> None:
         self._member = member
         self._tree = tree
         self._report = report and member.pattern.literal
-        self._known: dict[_Key, Match] = {}
-        self._latest: list[Match] = []
+        self._found: dict[str, int] | None = None
+        self._named: dict[str, tuple[int, Identity, tuple[int, ...]]] = {}
 
-    def find(self) -> list[Match]:
-        """List the matches, sorted by path."""
+    def look(self) -> bool:
+        """Look at the paths, without following what does not have to be followed."""
+        found = {path: hash(self._at(path)) for path in self._paths()}
+        if found == self._found:
+            return False
+        self._found = found
+        self._named = {path: named for path, named in self._named.items() if found.get(path) == named[0]}
+        return True
+
+    def matches(self) -> list[Match]:
+        """Make the matches, sorted by path."""
+        return [self._match(path) for path in self._found or ()]
+
+    def _paths(self) -> list[str]:
         pattern = self._member.pattern
-        if pattern.literal and not self._tree.seen(pattern.text):
-            return self._take([(pattern.text, pattern.text, "", 0, 0, 0)])
-        keys = [self._key(path, text) for path, text in pattern.find(self._tree)]
-        return self._take(keys or ([(pattern.text, pattern.text, "", 0, 0, 0)] if self._report else []))
+        known = self._report or (pattern.literal and not self._tree.seen(pattern.path))
+        return [pattern.path] if known else pattern.find(self._tree)
 
-    def _take(self, keys: list[_Key]) -> list[Match]:
-        if keys != list(self._known):
-            self._known = {key: self._known.get(key) or self._match(key) for key in keys}
-            self._latest = list(self._known.values())
-        return self._latest
-
-    def _key(self, path: str, text: str) -> _Key:
-        """Say all that may change about a path. It is all that an unchanged path costs: one or two system calls."""
+    def _at(self, path: str) -> tuple[str, int, int, int, int]:
+        """Say what is at a path: where it leads to, mode (0: nothing is there), device number, time and inode."""
+        seen = self._tree.seen(path)
+        try:
+            status: os.stat_result | None = os.lstat(seen) if seen else None
+        except OSError:
+            status = None
         target = path
-        status = os.lstat(self._tree.seen(path))
-        if stat.S_ISLNK(status.st_mode):
+        if status and stat.S_ISLNK(status.st_mode):
             target = self._tree.resolve(path)
-            found = self._tree.status(target)
-            if found is None:
-                return (path, target, text, 0, 0, 0)
-            status = found
-        return (path, target, text, status.st_mode, status.st_rdev, status.st_ctime_ns ^ status.st_ino)
+            status = self._tree.status(target)
+        if status is None:
+            return (target, 0, 0, 0, 0)
+        return (target, status.st_mode, status.st_rdev, status.st_ctime_ns, status.st_ino)
 
-    def _match(self, key: _Key) -> Match:
-        path, target, text, mode, number, _ = key
+    def _match(self, path: str) -> Match:
+        at = target, mode, number, _, _ = self._at(path)
         member = self._member
-        folder = sysfs.device_folder(self._tree.sys, mode, number)
-        named = identity.of_path(self._tree.sys, path, folder)
+        named, numa = self._name(path, hash(at), mode, number)
+        text = member.pattern.match(path) or os.path.basename(path)
         if member.kind == MOUNT:
             seen = self._tree.seen(path)
             mount = Mount(path, member.alias or path, member.read_only, seen, member.optional)
             missing = _missing(path, target) if seen and not mode else ""
-            return Match(named, text or os.path.basename(path), path, mounts=(mount,), reason=missing)
+            return Match(named, text, path, mounts=(mount,), reason=missing)
         host_path = target if member.resolve == NOW else path
         node = NodeFound(host_path, member.alias or path, member.permissions, number, member.shared)
+        return Match(named, text, path, nodes=(node,), numa=numa, reason=_fault(path, target, mode))
+
+    def _name(self, path: str, fingerprint: int, mode: int, number: int) -> tuple[Identity, tuple[int, ...]]:
+        """Identify what is at a path. What sysfs said holds as long as the path leads to the same thing."""
+        known = self._named.get(path)
+        if known and known[0] == fingerprint:
+            return known[1], known[2]
+        folder = sysfs.device_folder(self._tree.sys, mode, number)
+        hardware = identity.of_node(self._tree.sys, folder) if folder else None
         numa = sysfs.numa_nodes(self._tree.sys, folder) if folder else ()
-        reason = _fault(path, target, mode)
-        return Match(named, text or os.path.basename(path), path, nodes=(node,), numa=numa, reason=reason)
+        if hardware:
+            self._named[path] = (fingerprint, hardware, numa)
+        return hardware or identity.of_path(path), numa
 
 
 def _missing(path: str, target: str) -> str:

@@ -44,35 +44,43 @@ class PathPattern:
         """Tell whether the pattern can only match one path."""
         return all(isinstance(part, str) for part in _parts(self))
 
+    @property
+    def path(self) -> str:
+        """Give the only path that a literal pattern can match."""
+        return "".join(f"/{part}" for part in _parts(self))
+
     def with_match(self, text: str) -> PathPattern:
         """Put a text for `{match}`; it stands for itself, whatever characters it has."""
         plain = re.escape(text) if self.kind == REGEX else re.sub(r"([*?[])", r"[\1]", text)
         return PathPattern(self.text.replace("{match}", plain), self.kind)
 
-    def find(self, tree: Tree) -> list[tuple[str, str]]:
-        """List the host paths that are there, with their match, sorted by path. A dangling link counts as there."""
-        found = [("", "")]
+    def find(self, tree: Tree) -> list[str]:
+        """List the host paths that are there, sorted. A dangling link counts as there."""
+        found = [""]
         for part in _parts(self):
-            found = [longer for path, match in found for longer in _step(tree, path, match, part)]
+            found = [longer for path in found for longer in _step(tree, path, part)]
         return sorted(found)
 
+    def match(self, path: str) -> str:
+        """Give what the first wildcard or group stands for in a path that was found; "" without one."""
+        for part, name in zip(_parts(self), path.strip("/").split("/"), strict=False):
+            hit = None if isinstance(part, str) else part.fullmatch(name)
+            text = next((group for group in hit.groups() if group), "") if hit else ""
+            if text:
+                return text
+        return ""
 
-def _step(tree: Tree, path: str, match: str, part: str | re.Pattern[str]) -> list[tuple[str, str]]:
+
+def _step(tree: Tree, path: str, part: str | re.Pattern[str]) -> list[str]:
     if isinstance(part, str):
-        longer = f"{path}/{part}"
-        seen = tree.seen(longer)
-        return [(longer, match)] if seen and os.path.lexists(seen) else []
+        seen = tree.seen(f"{path}/{part}")
+        return [f"{path}/{part}"] if seen and os.path.lexists(seen) else []
     folder = tree.seen(tree.resolve(path or "/"))
     try:
         names = os.listdir(folder) if folder else []
     except OSError:
         return []
-    hits = []
-    for name in names:
-        hit = part.fullmatch(name)
-        if hit and _is_text(name):
-            hits.append((f"{path}/{name}", match or next((g for g in hit.groups() if g), "")))
-    return hits
+    return [f"{path}/{name}" for name in names if part.fullmatch(name) and _is_text(name)]
 
 
 def _is_text(name: str) -> bool:

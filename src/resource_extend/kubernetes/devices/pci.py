@@ -44,7 +44,7 @@ class PciFinder(SysfsFinder):
         super().__init__(tree, member.options)
         self._member = member
 
-    def look(self) -> list[Hardware]:
+    def read(self) -> list[Hardware]:
         """Read all functions, sorted by address."""
         bus = f"{self.tree.sys}/bus/pci/devices"
         try:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from resource_extend.kubernetes.devices import identity
 from resource_extend.kubernetes.devices.check import Check, Checker, Subject
 from resource_extend.kubernetes.devices.counter import CounterMember
-from resource_extend.kubernetes.devices.finding import Claims, GroupFinder, same
+from resource_extend.kubernetes.devices.finding import Claims, GroupFinder
 from resource_extend.kubernetes.devices.groups import Draft, Group
 from resource_extend.kubernetes.devices.health import Found, Tracker
 from resource_extend.kubernetes.devices.match import Match, fill
@@ -48,11 +48,9 @@ class GroupsSource:
         self._name = name
         self._finders = [GroupFinder(group, tree) for group in config.groups]
         self._on_files = any(not isinstance(m, CounterMember) for group in config.groups for m in group.members)
-        self._fixed = False
         self._claims = Claims()
         self._tracker = Tracker(f"{identity.short_hash(name)}-", config.recovery)
         self._checker = Checker(config.check) if config.check else None
-        self._drafts: list[list[Draft]] = []
         self._found: Sequence[Found] = ()
         self._subjects: Sequence[Subject] = ()
 
@@ -83,21 +81,16 @@ class GroupsSource:
             await self._checker.close()
 
     def _look(self) -> Sequence[Found]:
-        if self._fixed:
-            return self._found
-        drafts = [finder.find() for finder in self._finders]
-        if not same(drafts, self._drafts):
-            self._drafts = drafts
-            groups = self._config.groups
-            pairs = [(group, draft) for group, each in zip(groups, drafts, strict=True) for draft in each]
-            settled = self._claims.settle(pairs)
-            self._found = [found for name, group, draft in settled for found in self._devices(name, group, draft)]
-            if self._checker:
-                values = [self._values(name, draft) for name, _, draft in settled]
-                self._subjects = [Subject(each["id"], each) for each in values]
-        if not self._on_files:
-            # Numbers never change, and thousands of them should not be kept in several shapes.
-            self._fixed, self._drafts, self._finders = True, [], []
+        if True in [finder.look() for finder in self._finders]:
+            drafts = [(finder.group, draft) for finder in self._finders for draft in finder.drafts()]
+            found: list[Found] = []
+            subjects: list[Subject] = []
+            for name, group, draft in self._claims.settle(drafts):
+                values = self._values(name, draft)
+                found += self._devices(name, group, draft, values)
+                if self._checker:
+                    subjects.append(Subject(values["id"], values))
+            self._found, self._subjects = found, subjects
         return self._found
 
     def _values(self, name: str, draft: Draft) -> dict[str, str]:
@@ -106,8 +99,7 @@ class GroupsSource:
         physical = identity.device_id(self._name, name)
         return {"match": leader.text, "id": physical, "path": path, "name": os.path.basename(path)}
 
-    def _devices(self, name: str, group: Group, draft: Draft) -> Iterator[Found]:
-        values = self._values(name, draft)
+    def _devices(self, name: str, group: Group, draft: Draft, values: dict[str, str]) -> Iterator[Found]:
         physical = values["id"]
         answer = _answer(group, draft, values, self._config.shared)
         numa = sorted({node for match in draft.matches for node in match.numa}) if self._config.numa else []

@@ -33,7 +33,7 @@ class UsbFinder(SysfsFinder):
         super().__init__(tree, member.options)
         self._member = member
 
-    def look(self) -> list[Hardware]:
+    def read(self) -> list[Hardware]:
         """Read the devices on all buses, sorted by identity."""
         bus = f"{self.tree.sys}/bus/usb/devices"
         try:
