@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from resource_extend.errors import InputError
+from resource_extend.kubernetes.devices.groups import Group
+from resource_extend.kubernetes.devices.match import Match
+from resource_extend.kubernetes.devices.paths import PathMember
 from resource_extend.kubernetes.devices.pattern import GLOB, REGEX, PathPattern
+from resource_extend.kubernetes.devices.source import GroupsConfig
 from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import Roots
 from support.device_tree import DeviceTree, needs_device_nodes
@@ -229,6 +234,42 @@ def test_unchanged_scan_gives_the_same_list(tree: DeviceTree, scanner: Scan) -> 
     one = scanner(TTYS)
 
     assert one.scan() is one.scan()
+
+
+class Moody:
+    """A member that cannot be looked at while `failing`; it never finds anything."""
+
+    optional, limit, failing = False, 1, False
+
+    def open(self, _tree: Tree) -> Moody:
+        """Be the finder as well."""
+        return self
+
+    def look(self) -> bool:
+        """Look, when possible."""
+        if self.failing:
+            raise OSError("the driver is gone")
+        return False
+
+    def matches(self) -> list[Match]:
+        """Find nothing."""
+        return []
+
+
+def test_failed_scan_loses_no_change(tree: DeviceTree) -> None:
+    """When one member cannot be looked at, what another one saw is told by the next scan that succeeds."""
+    moody = Moody()
+    groups = (Group((PathMember(PathPattern("/dev/ttyUSB*")),)), Group((moody,)))
+    source = GroupsConfig(groups).open("example.com/a", tree.roots)
+    held: frozenset[str] = frozenset()
+    assert [] == asyncio.run(source.scan(held, 0.0))
+    tree.node("ttyUSB0")
+    moody.failing = True
+    with pytest.raises(OSError, match="driver"):
+        asyncio.run(source.scan(held, 3.0))
+    moody.failing = False
+
+    assert 1 == len(asyncio.run(source.scan(held, 6.0)))
 
 
 def test_names_that_are_no_text_are_left_out(tree: DeviceTree, scanner: Scan) -> None:

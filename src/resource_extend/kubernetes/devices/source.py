@@ -53,6 +53,7 @@ class GroupsSource:
         self._checker = Checker(config.check) if config.check else None
         self._found: Sequence[Found] = ()
         self._subjects: Sequence[Subject] = ()
+        self._failed = False
 
     @property
     def checks(self) -> Mapping[str, int]:
@@ -81,7 +82,9 @@ class GroupsSource:
             await self._checker.close()
 
     def _look(self) -> Sequence[Found]:
-        if True in [finder.look() for finder in self._finders]:
+        # A look that failed half-way may have taken note of a change that nobody heard of.
+        failed, self._failed = self._failed, True
+        if True in [finder.look() for finder in self._finders] or failed:
             drafts = [(finder.group, draft) for finder in self._finders for draft in finder.drafts()]
             found: list[Found] = []
             subjects: list[Subject] = []
@@ -91,6 +94,7 @@ class GroupsSource:
                 if self._checker:
                     subjects.append(Subject(values["id"], values))
             self._found, self._subjects = found, subjects
+        self._failed = False
         return self._found
 
     def _values(self, name: str, draft: Draft) -> dict[str, str]:
