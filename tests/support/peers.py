@@ -38,7 +38,8 @@ class Peer:
                 threading.Thread(target=self._run, args=(sock,), daemon=True).start()
 
     def _run(self, sock: socket.socket) -> None:
-        with contextlib.suppress(OSError), sock:
+        # When the test is over the sockets are closed under our hands.
+        with contextlib.suppress(OSError, ValueError), sock:
             self._serve(sock)
 
     def stop_listening(self) -> None:
@@ -212,14 +213,27 @@ class Proxy(Peer):
 
     def release(self) -> None:
         """Pass on to etcd what was held back, and wait until it has been executed."""
-        for upstream, data in self.held:
-            upstream.sendall(data)
-            _await_reply(upstream)
-        self.held = []
+        while self.held:
+            upstream, data = self.held.pop()
+            with upstream:
+                upstream.sendall(data)
+                _await_reply(upstream)
+
+    def close(self) -> None:
+        """End everything."""
+        super().close()
+        for upstream, _ in self.held:
+            upstream.close()
 
     def _relay(self, sock: socket.socket) -> None:
         upstream = socket.create_connection(("127.0.0.1", self._port))
-        self._sockets.append(upstream)
+        try:
+            self._pass_on(sock, upstream)
+        finally:
+            if not any(held is upstream for held, _ in self.held):
+                upstream.close()
+
+    def _pass_on(self, sock: socket.socket, upstream: socket.socket) -> None:
         with selectors.DefaultSelector() as selector:
             selector.register(sock, selectors.EVENT_READ)
             selector.register(upstream, selectors.EVENT_READ)
