@@ -363,7 +363,7 @@ def reference(text: str) -> Everything | None:
         return None
 
 
-@settings(max_examples=1500)
+@settings(max_examples=800)
 @given(requests, st.booleans())
 def test_decodes_as_the_rules_say(request: dict[str, Any], escaped: bool) -> None:
     """Both ways of decoding take and refuse what the rules of the specification do, and read the same value."""

@@ -16,5 +16,5 @@ def test_histories(kind: str, tmp_path: Path) -> None:
     cluster = SqliteCluster(tmp_path, kind)
 
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
-        lambda: History(kind, cluster), settings=settings(max_examples=40, stateful_step_count=25)
+        lambda: History(kind, cluster), settings=settings(max_examples=30, stateful_step_count=25)
     )

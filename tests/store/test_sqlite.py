@@ -24,23 +24,29 @@ from store.contract import StoreContract, StoreFactory, put
 from support.calls import SOURCES
 
 
+@pytest.fixture(scope="module")
+def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the file that all tests of the contract share."""
+    return tmp_path_factory.mktemp("contract") / "records.db"
+
+
 class TestSqliteStore(StoreContract):
     """The contract on a SQLite file."""
 
     @pytest.fixture
-    def store_factory(self, tmp_path: Path) -> StoreFactory:
+    def store_factory(self, database: Path) -> StoreFactory:
         """Return stores over one file."""
-        return functools.partial(open_store, Settings(sqlite_path=str(tmp_path / "records.db")))
+        return functools.partial(open_store, Settings(sqlite_path=str(database)))
 
     @pytest.fixture
-    def revision_of(self, tmp_path: Path) -> Callable[[str], int]:
+    def revision_of(self, database: Path) -> Callable[[str], int]:
         """Return what reads the revision column."""
 
         def revision(key: str) -> int:
             _, kind, node = key.partition(":")[2].removeprefix("/").split("/", 2)
             query = "SELECT revision FROM record WHERE kind = ? AND node = ?"
-            with closing(sqlite3.connect(tmp_path / "records.db")) as database:
-                return int(database.execute(query, (kind, node)).fetchone()[0])
+            with closing(sqlite3.connect(database)) as connection:
+                return int(connection.execute(query, (kind, node)).fetchone()[0])
 
         return revision
 
