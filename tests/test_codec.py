@@ -195,6 +195,12 @@ def test_broken_json(text: bytes) -> None:
     assert "" != refusal(text)
 
 
+@pytest.mark.parametrize("text", [b"", b" \t\r\n"])
+def test_empty_text(text: bytes) -> None:
+    """Nothing at all is an error that says so."""
+    assert "the text is empty" == refusal(text)
+
+
 @pytest.mark.parametrize("text", [b'{"name":"\xff"}', b'{"x":"\xff"}', b'{"x":"\xed\xa0\x80"}', b'{"\xc3":1}'])
 def test_invalid_utf8(text: bytes) -> None:
     """Bytes that are no UTF-8 are refused with their position, also in what is ignored."""

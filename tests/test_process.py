@@ -144,6 +144,14 @@ def test_input_comes_before_records(verb: str, tmp_path: Path) -> None:
     assert Outcome(128, b"", b"decode plugin input: expected object, got array at $\n") == outcome
 
 
+@pytest.mark.parametrize("verb", ["get-metrics-description", "get-metrics", "calculate-remap"])
+def test_calls_without_records_need_no_store(verb: str, tmp_path: Path) -> None:
+    """A call that asks for no record opens no store: here one that would fail."""
+    (tmp_path / "gpu.yaml").write_text("sqlite: {path: no/such/folder.db}\n")
+
+    assert 0 == call_here(GpuPlugin, ["--config", str(tmp_path / "gpu.yaml"), verb], b"{}").status
+
+
 def test_configuration_from_the_environment(config: str) -> None:
     """The environment names the file when the command line does not; its empty value counts as not set."""
     environ = {b"ERU_RESOURCE_CONFIG_PATH": config.encode()}

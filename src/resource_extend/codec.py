@@ -44,7 +44,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     except UnicodeDecodeError as error:
         raise Undecodable(f"invalid UTF-8 at byte {error.start}") from None
     except DecodeError as error:
-        raise Undecodable(str(error)) from None
+        raise Undecodable(str(error) if data.strip() else "the text is empty") from None
     except RecursionError:
         raise Undecodable("nested too deeply") from None
     from resource_extend.exact import decode_exactly
