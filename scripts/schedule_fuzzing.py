@@ -37,7 +37,7 @@ def run_case(seed: int, number: int) -> tuple[str, str]:
     for most in caps(state, bindings, wanted):
         compare(state, bindings, most)
         compare_quotas_left(state, bindings, most)
-    slots = sum(run.count for run in place(state, bindings, wanted))
+    slots = sum(count for count, _, _ in place(state, bindings, wanted))
     return kinds, "no slot" if not slots else "up to the cap" if slots == wanted else "some"
 
 

@@ -5,14 +5,16 @@ import random
 from resource_extend.storage.affinity import Unplaceable, replan
 from resource_extend.storage.binding import Binding, full_form, needs_scheduling
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import UNBOUNDED, demand_of
+from resource_extend.storage.demand import UNBOUNDED, Demand
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.layout import Layout
+from resource_extend.storage.merge import merge
 from resource_extend.storage.passes import make_passes
-from resource_extend.storage.resource import Record, Resource, changed, validated
+from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.schedule import place
 from resource_extend.storage.state import State, state_of
-from resource_extend.storage.workload import merge
+from resource_extend.storage.sums import changed
+from resource_extend.storage.validation import validated
 from storage import cases
 from storage.affinity_enumeration import NoRoom, enumerate_affinity
 from storage.enumeration import Node, Plan, bound_of, classified, enumerate_slots, has_iops, normal_slots
@@ -27,12 +29,12 @@ def enumerated(state: State, bindings: list[Binding], most: int) -> Placed:
 
 def placed(state: State, bindings: list[Binding], most: int) -> Placed:
     """Return plans and rows of the shipped scheduler."""
-    return [(slots.plan, slots.rows) for slots in place(state, bindings, most) for _ in range(slots.count)]
+    return [(plan, rows) for count, plan, rows in place(state, bindings, most) for _ in range(count)]
 
 
 def counted(state: State, bindings: list[Binding], most: int) -> int:
     """Return the slots that the capacity query counts."""
-    demand = demand_of(bindings)
+    demand = Demand(bindings)
     layout = Layout(state.free, state.disks, demand)
 
     def keys(devices: list[str]) -> list[int]:
@@ -63,7 +65,7 @@ def compare_quotas_left(state: State, bindings: list[Binding], most: int) -> Non
     bound = bound_of(state, normal, monopoly, mount, most)
     node = Node.of(state)
     slots = normal_slots(node, normal, mount, bound, most)
-    demand = demand_of(bindings)
+    demand = Demand(bindings)
     layout = Layout(state.free, state.disks, demand)
     keys = sorted(state.free[device] << layout.shift | layout.ranks[device] for device in state.used)
     left = [*map(demand.packed_left, state.left), demand.guard]
@@ -78,12 +80,12 @@ def affinity_case(source: random.Random) -> tuple[Record, list[Binding], list[Bi
     slots = place(state_of(record), origin, 1) if needs_scheduling(origin) else []
     if not slots:
         return None
-    slot = slots[0]
+    _, plan, rows = slots[0]
     volumes: dict[str, int] = {}
-    for devices in slot.plan.values():
+    for devices in plan.values():
         for device, size in devices.items():
             volumes[device] = volumes.get(device, 0) + size
-    booked = changed(record.usage, [Resource(volumes, slot.rows, 0)], 1)
+    booked = changed(record.usage, [Resource(volumes, rows, 0)], 1)
     usage = booked if source.random() < 0.9 else record.usage
     record = validated(Record(record.capacity, usage))
     kept = [binding for binding in origin if source.random() < 0.7]
@@ -95,7 +97,7 @@ def affinity_case(source: random.Random) -> tuple[Record, list[Binding], list[Bi
     merged = merge(change, origin)
     if any(min(binding.quota) < 0 or (binding.monopoly() and not binding.size) for binding in merged):
         return None
-    return record, merged, origin, slot.plan
+    return record, merged, origin, plan
 
 
 def _resized(source: random.Random, binding: Binding) -> Binding:

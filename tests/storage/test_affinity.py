@@ -5,8 +5,8 @@ import pytest
 from resource_extend.storage.affinity import Unplaceable, replan
 from resource_extend.storage.binding import parse_binding
 from resource_extend.storage.disk import Disk
+from resource_extend.storage.merge import merge
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.workload import merge
 from storage.comparison import compare_affinity
 from storage.verbs import GIB, TIB
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from resource_extend.codec import decode, encode
 from resource_extend.errors import InputError, ResourceError
 from resource_extend.storage.binding import Binding
-from resource_extend.storage.resource import Record, validated
+from resource_extend.storage.resource import Record
+from resource_extend.storage.validation import validated
 from storage import cases
 from storage.verbs import Cluster, resource
 

@@ -104,8 +104,8 @@ QUOTA_PAIR = [":/dir2:rw:500GiB:100:100:100M:100M", "AUTO:/dir1:rw:500GiB:500:10
 def test_quotas_of_one_disk_are_one_row() -> None:
     """Two bindings on devices of one disk share a row; the disk without IOPS is passed over."""
     assert [{"/dir2": "/data0", "/dir1": "/data2"}] == slots(fixture_a(), QUOTA_PAIR, 1000)
-    (run,) = place(fixture_a(), [parse_binding(text) for text in QUOTA_PAIR], 1000)
-    assert [Disk("vda", ["/", "/data"], 600, 200, 209715200, 209715200)] == run.rows
+    ((count, _, rows),) = place(fixture_a(), [parse_binding(text) for text in QUOTA_PAIR], 1000)
+    assert (1, [Disk("vda", ["/", "/data"], 600, 200, 209715200, 209715200)]) == (count, rows)
 
 
 def test_a_mount_without_quotas_asks_for_nothing() -> None:
@@ -248,7 +248,7 @@ def test_cost_does_not_depend_on_how_many_fit() -> None:
     assert [] == placed(state, coupled, 10)
     assert 0 == counted(state, coupled, 10)
     two = [parse_binding(text) for text in ("AUTO:/a:rw:3:1", "AUTO:/b:rw:5:0:2")]
-    assert 10**9 == counted(state, two, 10**9) == sum(run.count for run in place(state, two, 10**9))
+    assert 10**9 == counted(state, two, 10**9) == sum(count for count, _, _ in place(state, two, 10**9))
     assert 4 > len(place(state, two, 10**9))
 
 
@@ -268,6 +268,6 @@ def test_an_overbooked_disk_holds_nothing() -> None:
 def test_the_plans_of_a_run_are_one_object() -> None:
     """A thousand equal slots cost one plan."""
     runs = place(fixture_a(), [parse_binding("AUTO:/a:rw:1G")], 1000)
-    assert ["/data1", "/data0"] == [next(iter(run.plan[parse_binding("AUTO:/a:rw:1G")])) for run in runs]
-    assert [724, 276] == [run.count for run in runs]
+    assert ["/data1", "/data0"] == [next(iter(plan[parse_binding("AUTO:/a:rw:1G")])) for _, plan, _ in runs]
+    assert [724, 276] == [count for count, _, _ in runs]
     assert 1000 == len(enumerated(fixture_a(), [parse_binding("AUTO:/a:rw:1G")], 1000))

@@ -16,7 +16,7 @@ from resource_extend.storage.counting import (
     count_unlimited,
     counter,
 )
-from resource_extend.storage.demand import demand_of, times
+from resource_extend.storage.demand import Demand, times
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.state import state_of
 from resource_extend.storage.workload_resource import plan_texts
@@ -80,7 +80,7 @@ def test_counting_form(form: object, source: random.Random) -> None:
     record = cases.node(source)
     kinds = source.choice(FORMS[form])  # type: ignore[index]
     bindings = cases.bindings(source, record, kinds, 1 if form is count_one_normal else 4)
-    assume(counter(demand_of(bindings)) is form)
+    assume(counter(Demand(bindings)) is form)
     most = cases.cap(source)
     state = state_of(record)
     assert len(enumerate_slots(state, bindings, most)) == counted(state, bindings, most)
@@ -95,7 +95,7 @@ QUOTAS = st.tuples(NUMBERS, NUMBERS, NUMBERS, NUMBERS)
 def test_proportional_dimensions_merge(vectors: list[tuple[int, int, int, int]], left: tuple[int, ...]) -> None:
     """Quotas in one integer fit, and fit repeatedly, exactly when they do in four dimensions (form 3)."""
     bindings = [Binding(f"/m{i}", f"/d{i}", "rw", 0, vector) for i, vector in enumerate(vectors)]
-    demand = demand_of(bindings)
+    demand = Demand(bindings)
     rest, packed = list(left), demand.packed_left(left)
     for binding in bindings:
         if binding not in demand.quotas:
@@ -116,14 +116,14 @@ def test_usual_requests_need_one_lane(quotas: tuple[int, int, int, int]) -> None
     """Requests whose bindings ask in equal proportions are scalar."""
     twice = tuple(2 * number for number in quotas)
     bindings = [Binding("AUTO", "/a", "rw", 1, quotas), Binding("AUTO", "/b", "mrw", 1, twice)]  # type: ignore[arg-type]
-    assert 1 == len(demand_of(bindings).lanes)
+    assert 1 == len(Demand(bindings).lanes)
 
 
 @given(left=st.tuples(*[st.integers(-3, 3)] * 4))
 def test_an_overbooked_disk_fits_nothing(left: tuple[int, ...]) -> None:
     """A disk with less than nothing left in one dimension refuses even a quota of 0."""
     for bindings in ([], [Binding("AUTO", "/a", "rw", 1, (1, 0, 0, 1))]):
-        demand = demand_of(bindings)
+        demand = Demand(bindings)
         packed = demand.packed_left(left)
         assert (min(left) >= 0) is (packed & demand.guard == demand.guard)
         if min(left) < 0:

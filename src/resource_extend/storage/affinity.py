@@ -4,17 +4,16 @@ Every failure here is a shortage to the caller, whatever its cause.
 """
 
 from resource_extend.storage.binding import Binding, needs_scheduling
-from resource_extend.storage.demand import demand_of
+from resource_extend.storage.demand import Demand
 from resource_extend.storage.disk import Disk, summed
 from resource_extend.storage.plan import only_device
-from resource_extend.storage.resource import Record
 from resource_extend.storage.schedule import monopoly_total, place, shares
 from resource_extend.storage.state import State, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from resource_extend.storage.demand import Demand
     from resource_extend.storage.disk import Quota
+    from resource_extend.storage.resource import Record
     from resource_extend.storage.workload_resource import Plan
 
 
@@ -23,7 +22,7 @@ class Unplaceable(Exception):  # noqa: N818 - says what is the matter
 
 
 def replan(
-    record: Record, merged: list[Binding], origin: list[Binding], origin_plan: "Plan"
+    record: "Record", merged: list[Binding], origin: list[Binding], origin_plan: "Plan"
 ) -> "tuple[Plan, list[Disk]]":
     """Return where the bindings of a changed workload lie, and its disk rows by device.
 
@@ -41,13 +40,14 @@ def replan(
         return {}, []
     placing = _Placing(state_of(record), origin_plan)
     placing.give_back(origin)
-    aside = placing.place_affine(demand_of(merged))
+    aside = placing.place_affine(Demand(merged))
     if aside:
         slots = place(placing.state, aside, 1)
         if not slots:
             raise Unplaceable
-        placing.plan.update(slots[0].plan)
-        rows = [*[(disk, quota) for disk, quota in placing.entries], *[(row, row.quota()) for row in slots[0].rows]]
+        _, plan, more = slots[0]
+        placing.plan.update(plan)
+        rows = [*placing.entries, *[(row, row.quota()) for row in more]]
     else:
         rows = placing.entries
     return placing.plan, sorted(summed(rows), key=_device)
@@ -80,7 +80,7 @@ class _Placing:
             if binding.has_iops():
                 self._give(device, binding.quota)
 
-    def place_affine(self, demand: "Demand") -> list[Binding]:
+    def place_affine(self, demand: Demand) -> list[Binding]:
         """Place what has a device already; return the bindings that have none yet (9.3)."""
         homes = {binding.identity(): device for binding, (device, _) in self.old.items()}
         for binding in demand.mounts:

@@ -12,10 +12,11 @@ from resource_extend.codec import INT64_MAX, is_text
 from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import demand_of
+from resource_extend.storage.demand import Demand
 from resource_extend.storage.layout import Layout
-from resource_extend.storage.resource import Record, Resource, in_range
+from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
+from resource_extend.storage.sums import in_range
 from resource_extend.storage.workload import Workload, total_size
 from resource_extend.units import truncated
 
@@ -78,7 +79,7 @@ class CapacityQuery:
         self.storage = workload.storage_request
         self.by_volumes = bool(workload.request) or not self.storage
         self.rated = total_size(workload.request) if self.by_volumes else self.storage
-        self.demand = demand_of(workload.request)
+        self.demand = Demand(workload.request)
         self.scheduled = needs_scheduling(workload.request)
         self.count = counter(self.demand)
         self._layouts: dict[object, Layout] = {}

@@ -4,7 +4,9 @@ from msgspec import UNSET
 
 from resource_extend.errors import InputError
 from resource_extend.storage.node_request import NodeRequest, filled_in, parse_node_request, snapshot
-from resource_extend.storage.resource import Record, Resource, changed, validated
+from resource_extend.storage.resource import Record, Resource
+from resource_extend.storage.sums import changed
+from resource_extend.storage.validation import validated
 from resource_extend.storage.workload_resource import WorkloadResource, booked
 
 TYPE_CHECKING = False

@@ -5,8 +5,7 @@ ascending order, see `layout`; `left` is what is left of each disk, that of the 
 arguments is changed.
 """
 
-from resource_extend.storage.demand import Demand, times
-from resource_extend.storage.layout import Layout
+from resource_extend.storage.demand import times
 from resource_extend.storage.passes import make_passes, monopoly_devices
 from resource_extend.storage.schedule import bound_of, promotable
 
@@ -14,10 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from resource_extend.storage.demand import Demand
+    from resource_extend.storage.layout import Layout
+
     Count = Callable[[Layout, list[int], list[int], list[int], int], int]
 
 
-def counter(demand: Demand) -> "Count":
+def counter(demand: "Demand") -> "Count":
     """Return the function that counts the slots of a demand: (layout, used, unused, left, most) -> slots."""
     if demand.monopoly:
         return count_beside_monopoly if demand.normals or demand.mounts else count_monopoly
@@ -26,12 +28,12 @@ def counter(demand: Demand) -> "Count":
     return count_mounts if demand.mounts else count_unlimited
 
 
-def count_unlimited(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+def count_unlimited(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
     """Count where nothing asks for bytes or quotas: any device will do."""
     return most if layout.names or not layout.demand.needs_device else 0
 
 
-def count_mounts(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_mounts(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
     """Count where only mounts ask for quotas: each disk holds what is left of it over what a slot takes of it."""
     count = count_unlimited(layout, used, unused, left, most)
     for disk, need in layout.mount_totals.items():
@@ -39,12 +41,12 @@ def count_mounts(layout: Layout, used: list[int], unused: list[int], left: list[
     return count
 
 
-def count_monopoly(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+def count_monopoly(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
     """Count where monopoly bindings are alone: the unused devices that are large enough, as far as quotas go."""
     return min(most, len(monopoly_devices(layout, unused, list(left))))
 
 
-def count_one_normal(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_one_normal(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
     """Count where one normal binding is alone (14.4, form 1).
 
     The chosen device stays the first until its bytes or its disk run out, and neither recovers; so each disk gives the
@@ -64,7 +66,7 @@ def count_one_normal(layout: Layout, used: list[int], unused: list[int], left: l
     return min(count, most)
 
 
-def count_normals(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_normals(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
     """Count where normal bindings are beside mounts or each other, and none wants its own device (14.4, form 4)."""
     smallest = layout.smallest
     openable = [key for key in unused if key >= smallest]
@@ -81,7 +83,7 @@ def count_normals(layout: Layout, used: list[int], unused: list[int], left: list
         keys.append(openable.pop(0))
 
 
-def count_beside_monopoly(layout: Layout, used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_beside_monopoly(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
     """Count where monopoly bindings are beside normal ones or mounts (14.4, form 5)."""
     used, unused = list(used), list(unused)
     bound = bound_of(layout.demand, most, len(unused))
@@ -105,7 +107,7 @@ def count_beside_monopoly(layout: Layout, used: list[int], unused: list[int], le
         used.append(opened)
 
 
-def _undisturbed(layout: Layout, used: list[int], devices: list[int], rest: list[int]) -> bool:
+def _undisturbed(layout: "Layout", used: list[int], devices: list[int], rest: list[int]) -> bool:
     """Tell whether passes surely leave the quotas that the monopoly devices need, `rest` being what those leave.
 
     They do if each of their disks has enough beside them for all passes that the used devices have bytes for, and for

@@ -6,13 +6,11 @@ when the quota fits in every lane. Dimensions that are asked for in fixed propor
 with demands `unit x weight` a disk holds as many weights as the smallest of its `left // unit`.
 """
 
-from msgspec import Struct
-
-from resource_extend.storage.binding import Binding
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from resource_extend.storage.binding import Binding
 
     Numbers = Sequence[int]
 
@@ -23,24 +21,61 @@ UNBOUNDED = 1 << 200
 """More passes than any node can hold."""
 
 
-class Demand(Struct):
-    """A list of bindings to place: each class in the order in which the scheduler takes it."""
+class Demand:
+    """A list of bindings to place: each class in the order in which the scheduler takes it (7.2).
 
-    normals: list[Binding]
-    monopoly: list[Binding]
-    unlimited: list[Binding]
-    mounts: list[Binding]
-    """Only those that ask for a quota: the others ask for nothing of a node."""
-    coupled: bool
-    """Imaginary normal workloads and monopoly ones eat the same quotas (7.5)."""
-    monopoly_size: int
-    """Bytes of all monopoly bindings together."""
-    monopoly_quota: int
-    quotas: dict[Binding, int]
-    """By normal or mount binding."""
-    lanes: list[list[tuple[int, int]]]
-    """For each lane the dimensions that share it, with their units."""
-    guard: int
+    Attributes:
+        normals: the normal bindings.
+        monopoly: the monopoly bindings.
+        unlimited: the unlimited bindings.
+        mounts: the mount bindings that ask for a quota; the others ask for nothing of a node.
+        coupled: imaginary normal workloads and monopoly ones eat the same quotas (7.5).
+        monopoly_size: bytes of all monopoly bindings together.
+        monopoly_quota: their quota as one integer.
+        quotas: that of each normal and mount binding.
+        lanes: for each lane the dimensions that share it, with their units.
+        guard: the guard bits.
+    """
+
+    __slots__ = (
+        "coupled",
+        "guard",
+        "lanes",
+        "monopoly",
+        "monopoly_quota",
+        "monopoly_size",
+        "mounts",
+        "normals",
+        "quotas",
+        "unlimited",
+    )
+
+    def __init__(self, bindings: "Iterable[Binding]") -> None:
+        self.normals: list[Binding] = []
+        self.monopoly: list[Binding] = []
+        self.unlimited: list[Binding] = []
+        self.mounts: list[Binding] = []
+        for binding in bindings:
+            if not binding.scheduled():
+                if binding.has_iops():
+                    self.mounts.append(binding)
+            elif "m" in binding.flags:
+                self.monopoly.append(binding)
+            elif binding.unlimited():
+                self.unlimited.append(binding)
+            else:
+                self.normals.append(binding)
+        self.normals.sort(key=_size)
+        self.monopoly.sort(key=_size)
+        self.monopoly_size = sum([binding.size for binding in self.monopoly])
+        asking = [*self.normals, *self.mounts]
+        vectors: list[Numbers] = [binding.quota for binding in asking]
+        total = [sum([binding.quota[dimension] for binding in self.monopoly]) for dimension in range(4)]
+        self.coupled = any(total) and any([any(vector) for vector in vectors])  # noqa: C419
+        self.lanes, packed = _packed([*vectors, total])
+        self.monopoly_quota = packed.pop()
+        self.quotas = dict(zip(asking, packed, strict=True))
+        self.guard = sum([1 << LANE * lane + LANE - 1 for lane in range(len(self.lanes) or 1)])
 
     @property
     def needs_device(self) -> bool:
@@ -59,33 +94,7 @@ class Demand(Struct):
         return packed
 
 
-def demand_of(bindings: "Iterable[Binding]") -> Demand:
-    """Classify bindings (specification, storage 2.2 and 7.2)."""
-    normals, monopoly, unlimited, mounts = [], [], [], []
-    for binding in bindings:
-        if not binding.scheduled():
-            if binding.has_iops():
-                mounts.append(binding)
-        elif "m" in binding.flags:
-            monopoly.append(binding)
-        elif binding.unlimited():
-            unlimited.append(binding)
-        else:
-            normals.append(binding)
-    normals.sort(key=_size)
-    monopoly.sort(key=_size)
-    asking = [*normals, *mounts]
-    vectors = [binding.quota for binding in asking]
-    total = [sum(numbers) for numbers in zip((0, 0, 0, 0), *[binding.quota for binding in monopoly], strict=True)]
-    lanes, packed = _packed([*vectors, total])
-    coupled = any(total) and any([any(vector) for vector in vectors])  # noqa: C419
-    size = sum([binding.size for binding in monopoly])
-    guard = sum([1 << LANE * lane + LANE - 1 for lane in range(len(lanes) or 1)])
-    quotas = dict(zip(asking, packed, strict=False))
-    return Demand(normals, monopoly, unlimited, mounts, coupled, size, packed[-1], quotas, lanes, guard)
-
-
-def _size(binding: Binding) -> int:
+def _size(binding: "Binding") -> int:
     return binding.size
 
 

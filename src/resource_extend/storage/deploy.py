@@ -3,17 +3,22 @@
 from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.plan import engine_params, limit_plan, limit_rows, workload_of
-from resource_extend.storage.resource import Record
-from resource_extend.storage.schedule import Slots, place
+from resource_extend.storage.schedule import place
 from resource_extend.storage.state import state_of
-from resource_extend.storage.workload import Workload
-from resource_extend.storage.workload_resource import EngineParams, WorkloadResource
 from resource_extend.units import truncated
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from resource_extend.storage.plan import EngineParams
+    from resource_extend.storage.resource import Record
+    from resource_extend.storage.schedule import Slots
+    from resource_extend.storage.workload import Workload
+    from resource_extend.storage.workload_resource import WorkloadResource
 
 SHORTAGE = "cannot alloc a plan, not enough resource"
 
 
-def deploy(record: Record, workload: Workload, count: int) -> tuple[list[EngineParams], list[WorkloadResource]]:
+def deploy(record: "Record", workload: "Workload", count: int) -> "tuple[list[EngineParams], list[WorkloadResource]]":
     """Return engine params and resources of `count` equal workloads, in order. Equal ones are the same object.
 
     Args:
@@ -29,16 +34,16 @@ def deploy(record: Record, workload: Workload, count: int) -> tuple[list[EngineP
         fitting = truncated(record.capacity.storage - record.usage.storage, asked)
         if fitting < count:
             raise ResourceError(f"not enough storage, request: {asked}, available: {fitting}: {SHORTAGE}")
-    slots = [Slots(count, {}, [])]
+    slots: list[Slots] = [(count, {}, [])]
     if needs_scheduling(workload.request):
         slots = place(state_of(record), workload.request, count)
-        placed = sum([run.count for run in slots])
+        placed = sum([number for number, _, _ in slots])
         if placed < count:
             raise ResourceError(f"not enough volume plan, need {count}, available {placed}: {SHORTAGE}")
     engines, resources = [], []
-    for run in slots:
-        plan_limit = limit_plan(workload, run.plan, raised=False)
+    for number, plan, rows in slots:
+        plan_limit = limit_plan(workload, plan, raised=False)
         rows_limit = limit_rows(workload.limit, plan_limit, record.capacity.disks)
-        engines += [engine_params(workload, run.plan, rows_limit, volume_changed=False)] * run.count
-        resources += [workload_of(workload, run.plan, run.rows, plan_limit, rows_limit)] * run.count
+        engines += [engine_params(workload, plan, rows_limit, volume_changed=False)] * number
+        resources += [workload_of(workload, plan, rows, plan_limit, rows_limit)] * number
     return engines, resources

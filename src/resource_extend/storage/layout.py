@@ -4,12 +4,14 @@ A device is one integer, `free << shift | rank`, rank being its place in the ord
 (free, name), and comparing with `size << shift` tests whether a size fits (specification, storage 14.4, form 7).
 """
 
-from resource_extend.storage.demand import Demand
-from resource_extend.storage.disk import Disk, covering
+from resource_extend.storage.disk import covering
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+
+    from resource_extend.storage.demand import Demand
+    from resource_extend.storage.disk import Disk
 
 _SHIFT = 16
 
@@ -51,7 +53,7 @@ class Layout:
         "smallest",
     )
 
-    def __init__(self, devices: "Iterable[str]", disks: "Sequence[Disk]", demand: Demand) -> None:
+    def __init__(self, devices: "Iterable[str]", disks: "Sequence[Disk]", demand: "Demand") -> None:
         self.demand = demand
         self.names = names = sorted(devices)
         self.ranks = {name: rank for rank, name in enumerate(names)}

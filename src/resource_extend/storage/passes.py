@@ -7,15 +7,16 @@ that of making every pass.
 """
 
 from resource_extend.storage.demand import UNBOUNDED, times
-from resource_extend.storage.layout import Layout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from resource_extend.storage.layout import Layout
+
     # The ranks of the devices that the normal bindings chose, in order, and how many passes chose them.
     Run = tuple[tuple[int, ...], int]
 
 
-def make_passes(layout: Layout, keys: list[int], left: list[int], bound: int, runs: "list[Run] | None" = None) -> int:
+def make_passes(layout: "Layout", keys: list[int], left: list[int], bound: int, runs: "list[Run] | None" = None) -> int:
     """Make passes until there are `bound` slots or one fails, and return the number of slots.
 
     Args:
@@ -46,7 +47,7 @@ def make_passes(layout: Layout, keys: list[int], left: list[int], bound: int, ru
     return count
 
 
-def _on_first(layout: Layout, keys: list[int], left: list[int], bound: int) -> int:
+def _on_first(layout: "Layout", keys: list[int], left: list[int], bound: int) -> int:
     """Make as many passes as land on the first device with all their bindings, and return their number.
 
     What a pass takes makes the first device still smaller, so it stays the first (14.4, form 6).
@@ -75,14 +76,14 @@ def _on_first(layout: Layout, keys: list[int], left: list[int], bound: int) -> i
     return count
 
 
-def _fits_any(layout: Layout, key: int, left: list[int]) -> bool:
+def _fits_any(layout: "Layout", key: int, left: list[int]) -> bool:
     """Tell whether a device can still take any of the normal bindings: bytes and quotas only shrink."""
     have = left[layout.disk_of[key & layout.mask]]
     guard = layout.demand.guard
     return any([key >= size and (have - quota) & guard == guard for size, quota in layout.normals])  # noqa: C419
 
 
-def _one_pass(layout: Layout, keys: list[int], left: list[int]) -> list[int] | None:
+def _one_pass(layout: "Layout", keys: list[int], left: list[int]) -> list[int] | None:
     """Make one pass; return the integer of each chosen device as it was before it was taken from, None on failure."""
     mask, guard, disk_of = layout.mask, layout.demand.guard, layout.disk_of
     chosen = []
@@ -114,7 +115,7 @@ def _replace(keys: list[int], index: int, key: int) -> None:
     keys[index] = key
 
 
-def _repeat(layout: Layout, keys: list[int], left: list[int], chosen: list[int], bound: int) -> int:
+def _repeat(layout: "Layout", keys: list[int], left: list[int], chosen: list[int], bound: int) -> int:
     """Make as many passes more as surely choose the same devices, and return their number (14.2).
 
     They do as long as every chosen device and every disk can give what a whole pass takes of it, and no device that
@@ -148,7 +149,7 @@ def _repeat(layout: Layout, keys: list[int], left: list[int], chosen: list[int],
     return count
 
 
-def _until_overtaken(layout: Layout, now: dict[int, int], chosen: list[int], taken: dict[int, int]) -> int:
+def _until_overtaken(layout: "Layout", now: dict[int, int], chosen: list[int], taken: dict[int, int]) -> int:
     """Return how many more passes keep the order of the chosen devices at each choice of the pass just made."""
     count = UNBOUNDED
     then = dict(now)  # the devices as they were when the binding at hand chose: from the last choice back to the first
@@ -162,7 +163,7 @@ def _until_overtaken(layout: Layout, now: dict[int, int], chosen: list[int], tak
     return count
 
 
-def monopoly_devices(layout: Layout, unused: list[int], left: list[int]) -> list[int]:
+def monopoly_devices(layout: "Layout", unused: list[int], left: list[int]) -> list[int]:
     """Return the unused devices, in their order, that monopoly slots take; lowers what is left of their disks (7.4)."""
     mask, guard, disk_of = layout.mask, layout.demand.guard, layout.disk_of
     size, quota = layout.monopoly_size, layout.monopoly_quota

@@ -1,18 +1,29 @@
 """What placed slots mean for a workload and its engine (specification, storage 2.4, 8 step 5 and 9.5)."""
 
+from msgspec import Struct
+
 from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import Binding
-from resource_extend.storage.disk import Disk, covering, quota_text, summed
-from resource_extend.storage.workload import Workload
-from resource_extend.storage.workload_resource import EngineParams, WorkloadResource, plan_texts
+from resource_extend.storage.disk import covering, quota_text, summed
+from resource_extend.storage.workload_resource import WorkloadResource, plan_texts
 from resource_extend.units import in_int64
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from resource_extend.storage.disk import Quota
+    from resource_extend.storage.disk import Disk, Quota
+    from resource_extend.storage.workload import Workload
     from resource_extend.storage.workload_resource import Plan
+
+
+class EngineParams(Struct):
+    """What core passes on to the container engine; `iops_options` is a quota text by disk device."""
+
+    volumes: list[str]
+    volume_changed: bool
+    storage: int
+    iops_options: dict[str, str]
 
 
 def only_device(devices: dict[str, int]) -> tuple[str, int]:
@@ -41,7 +52,7 @@ def apply_plan(bindings: "Sequence[Binding]", plan: "Plan") -> list[Binding]:
     return applied
 
 
-def limit_plan(workload: Workload, plan: "Plan", raised: bool) -> "Plan":
+def limit_plan(workload: "Workload", plan: "Plan", raised: bool) -> "Plan":
     """Return the plan of the limits: the scheduled limit bindings of which the plan has the identity.
 
     Args:
@@ -65,7 +76,7 @@ def limit_plan(workload: Workload, plan: "Plan", raised: bool) -> "Plan":
     return result
 
 
-def limit_rows(limits: "Sequence[Binding]", plan_limit: "Plan", disks: "Sequence[Disk]") -> list[Disk]:
+def limit_rows(limits: "Sequence[Binding]", plan_limit: "Plan", disks: "Sequence[Disk]") -> "list[Disk]":
     """Return the quotas of the limits by disk of the node's capacity: mounts first, then the planned bindings.
 
     Raises:
@@ -88,7 +99,7 @@ def _ask(asked: "list[tuple[Disk, Quota]]", disks: "Sequence[Disk]", path: str, 
 
 
 def workload_of(
-    workload: Workload, plan: "Plan", rows: list[Disk], plan_limit: "Plan", rows_limit: list[Disk]
+    workload: "Workload", plan: "Plan", rows: "list[Disk]", plan_limit: "Plan", rows_limit: "list[Disk]"
 ) -> WorkloadResource:
     """Return what a workload holds once it is placed."""
     return WorkloadResource(
@@ -103,7 +114,7 @@ def workload_of(
     )
 
 
-def engine_params(workload: Workload, plan: "Plan", rows_limit: list[Disk], volume_changed: bool) -> EngineParams:
+def engine_params(workload: "Workload", plan: "Plan", rows_limit: "list[Disk]", volume_changed: bool) -> EngineParams:
     """Return what the engine of a placed workload is told."""
     return EngineParams(
         [binding.normalized() for binding in apply_plan(workload.limit, plan)],

@@ -4,14 +4,24 @@ from msgspec import Struct
 
 from resource_extend.errors import ResourceError
 from resource_extend.storage.affinity import Unplaceable, replan
-from resource_extend.storage.binding import needs_scheduling
+from resource_extend.storage.binding import Binding, needs_scheduling, parse_bindings
 from resource_extend.storage.deploy import SHORTAGE
 from resource_extend.storage.disk import add
-from resource_extend.storage.plan import apply_plan, engine_params, limit_plan, limit_rows, only_device, workload_of
-from resource_extend.storage.resource import Record, Resource, in_range
-from resource_extend.storage.workload import Workload, merge, total_size, validate
+from resource_extend.storage.merge import merge
+from resource_extend.storage.plan import (
+    EngineParams,
+    apply_plan,
+    engine_params,
+    limit_plan,
+    limit_rows,
+    only_device,
+    workload_of,
+)
+from resource_extend.storage.resource import Record, Resource
+from resource_extend.storage.sums import in_range
+from resource_extend.storage.workload import Workload, total_size, validate
 from resource_extend.storage.workload import in_range as storage_in_range
-from resource_extend.storage.workload_resource import EngineParams, Held, WorkloadResource, parse_workload
+from resource_extend.storage.workload_resource import WorkloadResource, parse_plan
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +32,18 @@ DELTA_KEY = "fake-source:fake-destination:fake-flags:0:0:0:0:0"
 
 
 class Change(Struct):
-    """A realloc before its node is known: the origin, the merged request, and whether volumes are placed anew."""
+    """A realloc before its node is known.
+
+    `origin` is what the workload holds, with its limit list and plans also parsed; `merged` is what it shall hold;
+    `reschedule` tells whether its volumes are placed anew.
+    """
 
     origin: WorkloadResource
-    held: Held
-    merged: Workload
+    request: list[Binding]
+    limit: list[Binding]
+    plan_request: "Plan"
+    plan_limit: "Plan"
+    merged: "Workload"
     reschedule: bool
 
 
@@ -36,21 +53,25 @@ def merged_change(origin: WorkloadResource, asked: Workload) -> Change:
     Raises:
         InputError, ResourceError: the origin is malformed, or the merged request is invalid.
     """
-    held = parse_workload(origin)
-    for plan in (held.plan_request, held.plan_limit):
+    known: dict[str, Binding] = {}
+    request = parse_bindings(origin.volumes_request, known)
+    limit = parse_bindings(origin.volumes_limit, known)
+    plan_request = parse_plan(origin.volume_plan_request, known)
+    plan_limit = parse_plan(origin.volume_plan_limit, known)
+    for plan in (plan_request, plan_limit):
         for devices in plan.values():
             only_device(devices)
     storage_request = asked.storage_request + origin.storage_request + total_size(asked.request)
     storage_limit = asked.storage_limit + origin.storage_limit + total_size(asked.limit)
     merged = validate(
         Workload(
-            merge(asked.request, held.request),
-            merge(asked.limit, held.limit),
+            merge(asked.request, request),
+            merge(asked.limit, limit),
             storage_in_range(storage_request),
             storage_in_range(storage_limit),
         )
     )
-    return Change(origin, held, merged, needs_scheduling(asked.request))
+    return Change(origin, request, limit, plan_request, plan_limit, merged, needs_scheduling(asked.request))
 
 
 def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadResource, WorkloadResource]:
@@ -59,24 +80,24 @@ def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadRe
     Raises:
         ResourceError: `cannot alloc a plan, not enough resource`, or a number outside int64.
     """
-    origin, held, merged = change.origin, change.held, change.merged
+    origin, merged = change.origin, change.merged
     if merged.storage_request - origin.storage_request > record.capacity.storage - record.usage.storage:
         raise ResourceError(SHORTAGE)
-    plan, rows = held.plan_request, origin.disks_request
+    plan, rows = change.plan_request, origin.disks_request
     if change.reschedule:
         try:
-            plan, rows = replan(record, merged.request, held.request, held.plan_request)
+            plan, rows = replan(record, merged.request, change.request, change.plan_request)
         except Unplaceable:
             raise ResourceError(SHORTAGE) from None
     plan_limit = limit_plan(merged, plan, raised=True)
     rows_limit = limit_rows(merged.limit, plan_limit, record.capacity.disks)
     target = workload_of(merged, plan, rows, plan_limit, rows_limit)
     delta = WorkloadResource(
-        volume_plan_request=_plan_delta(plan, held.plan_request),
+        volume_plan_request=_plan_delta(plan, change.plan_request),
         storage_request=storage_in_range(merged.storage_request - origin.storage_request),
         disks_request=add(rows, origin.disks_request, -1),
     )
-    return engine_params(merged, plan, rows_limit, _moved(merged, plan, held)), delta, target
+    return engine_params(merged, plan, rows_limit, _moved(change, plan)), delta, target
 
 
 def _plan_delta(plan: "Plan", old: "Plan") -> dict[str, dict[str, int]]:
@@ -91,8 +112,8 @@ def _plan_delta(plan: "Plan", old: "Plan") -> dict[str, dict[str, int]]:
     return {DELTA_KEY: in_range(Resource(sizes)).volumes}
 
 
-def _moved(merged: Workload, plan: "Plan", held: Held) -> bool:
+def _moved(change: Change, plan: "Plan") -> bool:
     """Tell whether the engine has to bind something anew; a change of size alone is none."""
-    new = [binding.identity() for binding in apply_plan(merged.limit, plan)]
-    old = {binding.identity() for binding in apply_plan(held.limit, held.plan_limit)}
+    new = [binding.identity() for binding in apply_plan(change.merged.limit, plan)]
+    old = {binding.identity() for binding in apply_plan(change.limit, change.plan_limit)}
     return len(new) != len(old) or not old.issuperset(new)

@@ -4,56 +4,40 @@ The result is that of plain enumeration, found in runs of equal slots (14.2). Co
 no plans, has further short cuts in `counting`.
 """
 
-from msgspec import Struct
-
-from resource_extend.storage.binding import Binding
-from resource_extend.storage.demand import UNBOUNDED, Demand, demand_of
-from resource_extend.storage.disk import Disk, summed
+from resource_extend.storage.demand import UNBOUNDED, Demand
+from resource_extend.storage.disk import summed
 from resource_extend.storage.layout import Layout
 from resource_extend.storage.passes import make_passes, monopoly_devices
-from resource_extend.storage.state import State
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from resource_extend.storage.disk import Quota
+    from resource_extend.storage.binding import Binding
+    from resource_extend.storage.disk import Disk, Quota
     from resource_extend.storage.passes import Run
+    from resource_extend.storage.state import State
     from resource_extend.storage.workload_resource import Plan
 
-
-class Slots(Struct):
-    """A number of equal slots: where each binding lies, and what is taken of the disks for it."""
-
-    count: int
-    plan: "Plan"
-    rows: list[Disk]
-
-
-class Evaluation(Struct):
-    """All slots of one evaluation: runs of normal passes, and the devices of the monopoly slots.
-
-    `monopoly` is None when nothing asks for a device of its own; devices are integers as in `layout`. The used and
-    unused devices stand in the order that unlimited bindings look at them.
-    """
-
-    runs: "list[Run]"
-    normal_slots: int
-    monopoly: list[int] | None
-    used: list[int]
-    unused: list[int]
+    # A number of equal slots, where each binding lies in them, and what is taken of the disks for each slot.
+    Slots = tuple[int, Plan, list[Disk]]
+    # All slots of one evaluation: runs of normal passes and their number, then the devices of the monopoly slots (None
+    # when nothing asks for a device of its own), then used and unused devices in the order in which unlimited bindings
+    # look at them. Devices are integers as in `layout`.
+    Evaluation = tuple[list[Run], int, list[int] | None, list[int], list[int]]
 
 
-def place(state: State, bindings: "Sequence[Binding]", most: int) -> list[Slots]:
+def place(state: "State", bindings: "Sequence[Binding]", most: int) -> "list[Slots]":
     """Place as many slots as fit, at most `most`, in order. The state stays as it is."""
-    demand = demand_of(bindings)
+    demand = Demand(bindings)
     if demand.needs_device and not state.free:
         return []
     layout = Layout(state.free, state.disks, demand)
     evaluation = evaluate(layout, state, most)
-    slots = min(evaluation.normal_slots, most)
-    if evaluation.monopoly is not None:
-        slots = min(slots, len(evaluation.monopoly))
+    _, slots, devices, _, _ = evaluation
+    slots = min(slots, most)
+    if devices is not None:
+        slots = min(slots, len(devices))
     if not slots:
         return []
     unlimited: Plan = {}
@@ -63,7 +47,7 @@ def place(state: State, bindings: "Sequence[Binding]", most: int) -> list[Slots]
     return _slots(layout, state.disks, evaluation, unlimited, slots)
 
 
-def evaluate(layout: Layout, state: State, most: int) -> Evaluation:
+def evaluate(layout: Layout, state: "State", most: int) -> "Evaluation":
     """Make normal passes and monopoly slots, opening unused devices one by one while that helps (7.3 to 7.6)."""
     demand = layout.demand
     used = [state.free[device] << layout.shift | layout.ranks[device] for device in state.used]
@@ -83,7 +67,7 @@ def evaluate(layout: Layout, state: State, most: int) -> Evaluation:
         if normal < most and (devices is None or len(devices) > normal):
             opened = promotable(layout, unused)
         if opened is None:
-            return Evaluation(runs, normal, devices, used, unused)
+            return runs, normal, devices, used, unused
         unused.remove(opened)
         used.append(opened)
 
@@ -104,14 +88,15 @@ def promotable(layout: Layout, unused: list[int]) -> int | None:
     return None
 
 
-def _emptiest(layout: Layout, evaluation: Evaluation) -> str:
+def _emptiest(layout: Layout, evaluation: "Evaluation") -> str:
     """Return the device with most left after all slots of the evaluation, the first among equals (7.7)."""
     shift, mask = layout.shift, layout.mask
-    rest = {key & mask: key >> shift for key in [*evaluation.used, *evaluation.unused]}
-    for choices, count in evaluation.runs:
+    runs, _, devices, used, unused = evaluation
+    rest = {key & mask: key >> shift for key in [*used, *unused]}
+    for choices, count in runs:
         for rank, (size, _) in zip(choices, layout.normals, strict=True):
             rest[rank] -= count * (size >> shift)
-    for key in evaluation.monopoly or ():
+    for key in devices or ():
         rest[key & mask] = 0
     best = None
     for rank, free in rest.items():
@@ -121,18 +106,21 @@ def _emptiest(layout: Layout, evaluation: Evaluation) -> str:
     return layout.names[best]
 
 
-def _slots(layout: Layout, disks: list[Disk], evaluation: Evaluation, unlimited: "Plan", wanted: int) -> list[Slots]:
+def _slots(
+    layout: Layout, disks: "list[Disk]", evaluation: "Evaluation", unlimited: "Plan", wanted: int
+) -> "list[Slots]":
     """Write the plans of the first slots, equal ones once."""
-    result = []
-    devices = iter(evaluation.monopoly or ())
-    for choices, repeated in evaluation.runs:
+    result: list[Slots] = []
+    runs, _, monopoly, _, _ = evaluation
+    devices = iter(monopoly or ())
+    for choices, repeated in runs:
         count = min(repeated, wanted)
         if not count:
             break
         wanted -= count
         plan, asked = _normal_plan(layout, choices)
-        if evaluation.monopoly is None:
-            result.append(Slots(count, {**plan, **unlimited}, _rows(disks, asked)))
+        if monopoly is None:
+            result.append((count, {**plan, **unlimited}, _rows(disks, asked)))
             continue
         for _ in range(count):
             key = next(devices)
@@ -140,7 +128,7 @@ def _slots(layout: Layout, disks: list[Disk], evaluation: Evaluation, unlimited:
             exclusive = shares(layout.demand.monopoly, device, key >> layout.shift)
             total = monopoly_total(layout.demand.monopoly)
             more = [(disk, total)] if any(total) else []
-            result.append(Slots(1, {**plan, **exclusive, **unlimited}, _rows(disks, asked + more)))
+            result.append((1, {**plan, **exclusive, **unlimited}, _rows(disks, asked + more)))
     return result
 
 
@@ -156,7 +144,7 @@ def _normal_plan(layout: Layout, choices: tuple[int, ...]) -> "tuple[Plan, list[
     return plan, asked
 
 
-def _rows(disks: list[Disk], asked: "list[tuple[int, Quota]]") -> list[Disk]:
+def _rows(disks: "list[Disk]", asked: "list[tuple[int, Quota]]") -> "list[Disk]":
     return summed([(disks[disk], quota) for disk, quota in asked])
 
 

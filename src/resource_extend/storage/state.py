@@ -1,30 +1,37 @@
 """The node as the scheduler sees it: free devices and what is left of disk quotas (specification, storage 7.1)."""
 
-from msgspec import Struct
+from resource_extend.storage.disk import combined, covering
 
-from resource_extend.storage.disk import Disk, combined, covering
-from resource_extend.storage.resource import Record
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from resource_extend.storage.disk import Disk
+    from resource_extend.storage.resource import Record
 
 
-class State(Struct):
+class State:
     """Devices and disks of one node. A copy may be changed in place, which is how a workload is given back.
 
     `used` and `unused` are device names, each list in ascending order of (free, name) at the start; `free` is bytes by
     device. `disks` have the mounts of the node and in `left` the four numbers that are left of each.
     """
 
-    used: list[str]
-    unused: list[str]
-    free: dict[str, int]
-    disks: list[Disk]
-    left: list[list[int]]
+    __slots__ = ("disks", "free", "left", "unused", "used")
+
+    def __init__(
+        self, used: list[str], unused: list[str], free: dict[str, int], disks: "list[Disk]", left: list[list[int]]
+    ) -> None:
+        self.used = used
+        self.unused = unused
+        self.free = free
+        self.disks = disks
+        self.left = left
 
     def cover(self, path: str) -> int:
         """Return the index of the disk that covers a path, -1 when none does."""
         return covering(self.disks, path)
 
 
-def state_of(record: Record) -> State:
+def state_of(record: "Record") -> State:
     """Return the state of a node. Usage of devices that the capacity lacks is ignored."""
     free = {}
     used: list[str] = []

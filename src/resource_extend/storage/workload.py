@@ -4,7 +4,6 @@ from msgspec import UNSET, Struct, UnsetType
 
 from resource_extend.errors import InputError, ResourceError
 from resource_extend.storage.binding import Binding, full_form, parse_bindings
-from resource_extend.storage.disk import OUT_OF_RANGE
 from resource_extend.units import in_int64, size_of
 
 TYPE_CHECKING = False
@@ -35,13 +34,16 @@ class WorkloadRequest(Struct, rename=_KEYS):
     storage: int | str | None | UnsetType = UNSET
 
 
-class Workload(Struct):
+class Workload:
     """What one workload asks for: bindings of requests and limits, bytes of storage."""
 
-    request: list[Binding]
-    limit: list[Binding]
-    storage_request: int
-    storage_limit: int
+    __slots__ = ("limit", "request", "storage_limit", "storage_request")
+
+    def __init__(self, request: list[Binding], limit: list[Binding], storage_request: int, storage_limit: int) -> None:
+        self.request = request
+        self.limit = limit
+        self.storage_request = storage_request
+        self.storage_limit = storage_limit
 
 
 def parse_request(request: WorkloadRequest) -> Workload:
@@ -144,27 +146,3 @@ def _check(binding: Binding) -> None:
 
 def _larger(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> tuple[int, int, int, int]:
     return (max(one[0], other[0]), max(one[1], other[1]), max(one[2], other[2]), max(one[3], other[3]))
-
-
-def merge(change: list[Binding], origin: list[Binding]) -> list[Binding]:
-    """Return a change added to what a workload has: bindings of equal identity summed, sizes below 0 dropped (2.5).
-
-    Raises:
-        ResourceError: a number outside int64.
-    """
-    merged: dict[tuple[str, str, str], Binding] = {}
-    for binding in [*change, *origin]:
-        identity = binding.identity()
-        held = merged.get(identity)
-        if held is not None:
-            quota = [one + other for one, other in zip(held.quota, binding.quota, strict=True)]
-            size = held.size + binding.size
-            binding = Binding(*identity, size, (quota[0], quota[1], quota[2], quota[3]))  # noqa: PLW2901
-        merged[identity] = binding
-    for binding in merged.values():
-        if not in_int64(binding.size):
-            raise ResourceError("volume size is out of range: invalid volume")
-        for number in binding.quota:
-            if not in_int64(number):
-                raise ResourceError(OUT_OF_RANGE)
-    return sorted([binding for binding in merged.values() if binding.size >= 0], key=full_form)

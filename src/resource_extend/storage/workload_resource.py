@@ -1,4 +1,4 @@
-"""What a workload holds and what its engine is told, as answered and read back (specification, storage 6.3)."""
+"""What a workload holds, as it is answered and read back (specification, storage 6.3)."""
 
 from msgspec import Struct
 
@@ -42,45 +42,16 @@ class WorkloadResource(Struct):
         self.disks_limit = self.disks_limit or []
 
 
-class EngineParams(Struct):
-    """What core passes on to the container engine; `iops_options` is a quota text by disk device."""
-
-    volumes: list[str]
-    volume_changed: bool
-    storage: int
-    iops_options: dict[str, str]
-
-
-class Held(Struct):
-    """A workload resource with its texts parsed."""
-
-    request: list[Binding]
-    limit: list[Binding]
-    plan_request: "Plan"
-    plan_limit: "Plan"
-
-
-def parse_workload(workload: WorkloadResource, known: dict[str, Binding] | None = None) -> Held:
-    """Return the bindings and plans of a workload.
+def parse_plan(texts: "Mapping[str, dict[str, int]]", known: dict[str, Binding]) -> "Plan":
+    """Return a plan with its keys parsed; of two that mean one binding the last holds (specification, storage 2.4).
 
     Args:
-        workload: the decoded resource.
-        known: binding texts parsed before in this call, filled further.
+        texts: the plan by binding text.
+        known: texts parsed before in this call, filled further.
 
     Raises:
-        InputError: a text that is no binding.
+        InputError: a key is no binding.
     """
-    known = {} if known is None else known
-    return Held(
-        parse_bindings(workload.volumes_request, known),
-        parse_bindings(workload.volumes_limit, known),
-        _plan(workload.volume_plan_request, known),
-        _plan(workload.volume_plan_limit, known),
-    )
-
-
-def _plan(texts: "Mapping[str, dict[str, int]]", known: dict[str, Binding]) -> "Plan":
-    """Parse the keys; of two that mean one binding the last holds (specification, storage 2.4)."""
     return dict(zip(parse_bindings(texts, known), texts.values(), strict=True))
 
 
@@ -99,7 +70,8 @@ def booked(workloads: list[WorkloadResource]) -> list[Resource]:
     result = []
     for workload in workloads:
         volumes: dict[str, int] = {}
-        for devices in parse_workload(workload, known).plan_request.values():
+        parse_bindings([*workload.volumes_request, *workload.volumes_limit, *workload.volume_plan_limit], known)
+        for devices in parse_plan(workload.volume_plan_request, known).values():
             for device, size in devices.items():
                 volumes[device] = volumes.get(device, 0) + size
         result.append(Resource(volumes, workload.disks_request, workload.storage_request))
