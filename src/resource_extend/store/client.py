@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 SHORT = 8192
 # Of the time left a write may take this part, so that there is time to read what became of it.
 WRITE_SHARE = 0.75
+# With fewer seconds left none is sent: its reply would hardly come in time, and its outcome be unknown.
+SHORTEST_WRITE = 0.1
 
 
 class Limits:
@@ -96,14 +98,22 @@ class Client:
             Unanswered: it may have happened or, if not `processed`, has not.
             StoreError: etcd refused; it has not happened.
         """
-        if self.connection is None or self.connection.closing or monotonic() >= self.deadline:
+        if self.connection is None or self.connection.closing:
             raise Unanswered("not sent", processed=False)
+        if not self.has_time():
+            from resource_extend.store.failover import out_of_time
+
+            raise out_of_time(self)
         try:
             return self.begin(path, body, WRITE_SHARE).answer(self.until(WRITE_SHARE))
         except (OSError, Unanswered, Refusal) as failure:
             from resource_extend.store.failover import unwritten
 
             raise unwritten(self, failure) from None
+
+    def has_time(self) -> bool:
+        """Return whether there is time for a write, and to know what became of it."""
+        return self.deadline - monotonic() >= SHORTEST_WRITE
 
     def until(self, share: float = 1.0) -> float:
         """Return when to stop waiting for an answer, within a share of the time that is left."""

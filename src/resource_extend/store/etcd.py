@@ -1,9 +1,9 @@
 """The node store in etcd: keys, reads, and writes that only happen if nobody else wrote meanwhile (protocol, 7)."""
 
 from posix import environ
-from time import monotonic, monotonic_ns, sleep
+from time import monotonic_ns, sleep
 
-from resource_extend.errors import StoreError
+from resource_extend.errors import OutcomeUnknown, StoreError
 from resource_extend.store.client import Client, Limits
 from resource_extend.store.http2 import Unanswered
 from resource_extend.store.protobuf import (
@@ -87,51 +87,54 @@ class EtcdStore:
         self._write(node, lambda _: None)
 
     def _write(self, node: str, change: "Callable[[bytes | None], bytes | None]") -> None:
-        """Read, compute, and write if the mod revision is still the same; None deletes."""
-        key = self.key(node)
-        name = key.encode()
+        """Read, compute, and write if the mod revision is still the same, until that succeeds; None deletes."""
+        client, key = self._client, self.key(node)
         conflicts = 0
         while True:
             try:
-                revision, value = self._read(name)
+                if self._written(key, change):
+                    return
+            except OutcomeUnknown:
+                raise
             except StoreError:
-                if conflicts and monotonic() >= self._client.deadline:
+                if conflicts and not client.has_time():
                     raise contended(key, conflicts) from None
                 raise
+            conflicts += 1
+            pause(client, key, conflicts)
+
+    def _written(self, key: str, change: "Callable[[bytes | None], bytes | None]") -> bool:
+        """Return whether the record is as `change` wants it, False when somebody else wrote after it was read."""
+        name = key.encode()
+        while True:
+            revision, value = self._read(name)
             wanted = change(value)
             if wanted == value:
-                return
+                return True
             try:
-                stored = write_answer(self._client.write(TXN, write_request(name, revision, wanted)))
+                return write_answer(self._client.write(TXN, write_request(name, revision, wanted)))
             except (Unanswered, ValueError, IndexError) as failure:
-                if isinstance(failure, Unanswered) and not failure.processed:
-                    continue
-                from resource_extend.store.outcome import settle
+                if not isinstance(failure, Unanswered) or failure.processed:
+                    from resource_extend.store.outcome import settle
 
-                settle(self._client, key, revision, wanted)
-                return
-            if stored:
-                return
-            conflicts += 1
-            pause(self._client.deadline, key, conflicts)
+                    settle(self._client, key, revision, wanted)
+                    return True
 
     def _read(self, name: bytes) -> tuple[int, bytes | None]:
         """Return the mod revision and the value of a key."""
         return state(parsed(range_answer, self._client.read(RANGE, range_request(name))))
 
 
-def pause(deadline: float, key: str, conflicts: int) -> None:
+def pause(client: Client, key: str, conflicts: int) -> None:
     """Wait for a random time after the write of another, longer each time, so that all writers get their turn.
 
     Raises:
         StoreError: there is no time for another attempt.
     """
-    now = monotonic()
     # The digits below a microsecond are as good as dice, and cost no import.
-    seconds = min(0.002 * conflicts, LONGEST_PAUSE) * (monotonic_ns() % 1000) / 1000
-    if now + seconds >= deadline:
+    sleep(min(0.002 * conflicts, LONGEST_PAUSE) * (monotonic_ns() % 1000) / 1000)
+    if not client.has_time():
         raise contended(key, conflicts)
-    sleep(seconds)
 
 
 def contended(key: str, conflicts: int) -> StoreError:

@@ -145,6 +145,12 @@ def unreachable(client: "Client") -> StoreError:
     )
 
 
+def out_of_time(client: "Client") -> StoreError:
+    """Return the error of a call that has no time left for what it would have to do at its endpoint."""
+    client.reasons[client.endpoint.text] = OUT_OF_TIME
+    return unreachable(client)
+
+
 def is_late(failure: Exception) -> bool:
     """Return whether our own time limit is the failure, rather than one of the system's."""
     return isinstance(failure, TimeoutError) and not failure.errno
