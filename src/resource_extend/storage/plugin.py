@@ -85,10 +85,10 @@ class StoragePlugin(Plugin):
     ) -> "CalculateRealloc":
         """Add the request, a difference, to what the workload holds; what it keeps stays where it is."""
         from resource_extend.answers.calculate import CalculateRealloc
-        from resource_extend.storage.realloc import merged_change, reallocate
+        from resource_extend.storage.realloc import Change, reallocate
         from resource_extend.storage.workload import parse_request
 
-        change = merged_change(resource, parse_request(request))
+        change = Change(resource, parse_request(request))
         return CalculateRealloc(*reallocate(self._read(nodename), change))
 
     def add_node(self, nodename: str, resource: "StorageNodeRequest", info: "StorageEngineInfo | None") -> "Capacity":

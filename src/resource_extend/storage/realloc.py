@@ -1,7 +1,5 @@
 """Changing what a workload holds (specification, storage 9)."""
 
-from msgspec import Struct
-
 from resource_extend.errors import ResourceError
 from resource_extend.storage.affinity import Unplaceable, replan
 from resource_extend.storage.binding import Binding, needs_scheduling, parse_bindings
@@ -31,47 +29,38 @@ DELTA_KEY = "fake-source:fake-destination:fake-flags:0:0:0:0:0"
 """The binding that a difference of plans is kept under: only its bytes by device count."""
 
 
-class Change(Struct):
-    """A realloc before its node is known.
+class Change:
+    """A realloc before its node is known: the request, a difference, merged into the origin (9.1 steps 1 to 4).
 
-    `origin` is what the workload holds, with its limit list and plans also parsed; `merged` is what it shall hold;
+    Raises InputError or ResourceError: the origin is malformed, or the merged request is invalid.
+
+    `origin` is what the workload holds, with its lists and plans also parsed; `merged` is what it shall hold;
     `reschedule` tells whether its volumes are placed anew.
     """
 
-    origin: WorkloadResource
-    request: list[Binding]
-    limit: list[Binding]
-    plan_request: "Plan"
-    plan_limit: "Plan"
-    merged: "Workload"
-    reschedule: bool
+    __slots__ = ("limit", "merged", "origin", "plan_limit", "plan_request", "request", "reschedule")
 
-
-def merged_change(origin: WorkloadResource, asked: Workload) -> Change:
-    """Merge a request, which is a difference, into what a workload holds (specification, storage 9.1 steps 1 to 4).
-
-    Raises:
-        InputError, ResourceError: the origin is malformed, or the merged request is invalid.
-    """
-    known: dict[str, Binding] = {}
-    request = parse_bindings(origin.volumes_request, known)
-    limit = parse_bindings(origin.volumes_limit, known)
-    plan_request = parse_plan(origin.volume_plan_request, known)
-    plan_limit = parse_plan(origin.volume_plan_limit, known)
-    for plan in (plan_request, plan_limit):
-        for devices in plan.values():
-            only_device(devices)
-    storage_request = asked.storage_request + origin.storage_request + total_size(asked.request)
-    storage_limit = asked.storage_limit + origin.storage_limit + total_size(asked.limit)
-    merged = validate(
-        Workload(
-            merge(asked.request, request),
-            merge(asked.limit, limit),
-            storage_in_range(storage_request),
-            storage_in_range(storage_limit),
+    def __init__(self, origin: WorkloadResource, asked: Workload) -> None:
+        known: dict[str, Binding] = {}
+        self.origin = origin
+        self.request = parse_bindings(origin.volumes_request, known)
+        self.limit = parse_bindings(origin.volumes_limit, known)
+        self.plan_request = parse_plan(origin.volume_plan_request, known)
+        self.plan_limit = parse_plan(origin.volume_plan_limit, known)
+        for plan in (self.plan_request, self.plan_limit):
+            for devices in plan.values():
+                only_device(devices)
+        storage_request = asked.storage_request + origin.storage_request + total_size(asked.request)
+        storage_limit = asked.storage_limit + origin.storage_limit + total_size(asked.limit)
+        self.merged = validate(
+            Workload(
+                merge(asked.request, self.request),
+                merge(asked.limit, self.limit),
+                storage_in_range(storage_request),
+                storage_in_range(storage_limit),
+            )
         )
-    )
-    return Change(origin, request, limit, plan_request, plan_limit, merged, needs_scheduling(asked.request))
+        self.reschedule = needs_scheduling(asked.request)
 
 
 def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadResource, WorkloadResource]:
