@@ -218,3 +218,23 @@ class StoreContract:
 
         assert [0] * PROCESSES == [process.exitcode for process in processes]
         assert b"%d" % (PROCESSES * INCREMENTS) == open_(store_factory, "counter").get("shared")
+
+    def test_killed_writers(self, store_factory: StoreFactory) -> None:
+        """A writer that is killed at any moment leaves a whole record, which others go on to change."""
+        open_(store_factory, "counter").delete("killed")
+        context = multiprocessing.get_context("spawn")
+        counts = []
+        for pause in (0.0, 0.007):
+            process = context.Process(target=increment, args=(store_factory, "killed", 1_000_000))
+            process.start()
+            begin = open_(store_factory, "counter").get("killed")
+            while open_(store_factory, "counter").get("killed") == begin:
+                time.sleep(0.01)
+            time.sleep(pause)
+            process.kill()
+            process.join()
+            increment(store_factory, "killed", 1)
+            counts.append(int(open_(store_factory, "counter").get("killed") or b""))
+
+        assert sorted(counts) == counts
+        assert 2 <= counts[0]

@@ -1,10 +1,13 @@
 """The texts of etcd.machines, and which endpoint is used (specification, protocol 7.3)."""
 
 import itertools
+import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -12,7 +15,7 @@ from resource_extend.errors import SettingsError, StoreError
 from resource_extend.store.client import Limits
 from resource_extend.store.endpoints import parse_endpoint
 from support.etcd import Etcd, free_ports
-from support.peers import Peer, peer, silent
+from support.peers import Proxy, peer, silent
 from support.stores import SHORT, store_at
 
 
@@ -197,18 +200,61 @@ def test_name_that_is_unknown(etcd: Etcd) -> None:
     assert "no connection within" not in message
 
 
+SLOW_NAME_SERVER = """
+import socket, subprocess, sys, time
+subprocess.run(["mount", "--bind", sys.argv[2], "/etc/resolv.conf"], check=True)
+from resource_extend.errors import StoreError
+from resource_extend.settings import EtcdSettings
+from resource_extend.store.client import Limits
+from resource_extend.store.etcd import EtcdStore
+with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
+    server.bind(("127.0.0.53", 53))
+    for machines in (["etcd.example:2379", sys.argv[1]], ["etcd.example:2379"], ["a.example:1", "b.example:1"]):
+        begin = time.monotonic()
+        try:
+            limits = Limits(0.025, 0.2, 0.5)
+            print(EtcdStore(EtcdSettings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
+        except StoreError as error:
+            print(error)
+        print(time.monotonic() - begin < 2, file=sys.stderr)
+    sys.stdout.flush()
+    import os
+    os._exit(0)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not shutil.which("unshare"), reason="needs root, for a name server of its own")
+def test_name_server_that_is_silent(etcd: Etcd, tmp_path: Path) -> None:
+    """A name server that does not answer costs no more than a connect does: the system's resolver is not waited for."""
+    resolver = tmp_path / "resolv.conf"
+    resolver.write_text("nameserver 127.0.0.53\n")
+    command = ["unshare", "--mount", sys.executable, "-c", SLOW_NAME_SERVER, etcd.endpoint, str(resolver)]
+    done = subprocess.run(command, capture_output=True, check=False, text=True)
+
+    assert "True\nTrue\nTrue\n" == done.stderr
+    assert (
+        "None\n"
+        "etcd unreachable: etcd.example:2379: no connection within 0.2 s\n"
+        "etcd unreachable: a.example:1: no connection within 0.2 s; b.example:1: no connection within 0.2 s\n"
+        == done.stdout
+    )
+
+
 def test_ipv6(etcd: Etcd) -> None:
     """An IPv6 address in brackets is connected to."""
     try:
-        mute = Peer(silent, "::1")
+        way = Proxy(etcd.client_port, host="::1")
     except OSError:
         pytest.skip("no IPv6 on this machine")
     try:
-        assert store_at(f"http://{mute.endpoint}", etcd.endpoint).get("nobody") is None
-        assert 1 == mute.connections
-        assert f"etcd unreachable: {mute.endpoint}: no answer within 0.5 s" == unreachable(mute.endpoint)
+        store_at(f"http://{way.endpoint}").update("six", lambda _: b"value")
+
+        assert b"value" == store_at(way.endpoint, etcd.endpoint).get("six")
+        assert 2 == way.connections
     finally:
-        mute.close()
+        way.close()
+
+    assert f"etcd unreachable: {way.endpoint}: connection refused" == unreachable(way.endpoint)
 
 
 def test_proxies_are_not_used(etcd: Etcd, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -117,6 +117,29 @@ def test_database_that_is_full() -> None:
         assert b"value" == store.get("small")
 
 
+def test_restart() -> None:
+    """An etcd that restarts between two requests of a call is connected to again, also between read and write."""
+    with running() as etcd:
+        store = store_at(etcd.endpoint, limits=None)
+        store.update("restart", lambda _: b"1")
+
+        def restart(value: bytes | None) -> bytes:
+            etcd.terminate()
+            assert etcd.process is not None
+            etcd.process.wait()
+            etcd.start()
+            etcd.wait()
+            return (value or b"") + b"2"
+
+        restart(None)
+
+        assert b"1" == store.get("restart")
+
+        store.update("restart", restart)
+
+        assert b"12" == store_at(etcd.endpoint).get("restart")
+
+
 def test_transactions_of_128(etcd: Etcd) -> None:
     """What is read in one transaction stays below etcd's limit of operations, which is as low as 128."""
     with running(["--max-txn-ops=125"]) as small:

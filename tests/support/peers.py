@@ -204,12 +204,12 @@ class Proxy(Peer):
     `logins` counts the requests to log in.
     """
 
-    def __init__(self, port: int, reactions: Iterable[Reaction]):
+    def __init__(self, port: int, reactions: Iterable[Reaction] = (), host: str = "127.0.0.1"):
         self._port = port
         self._reactions = list(reactions)
         self.logins = 0
         self.held: list[tuple[socket.socket, bytes]] = []
-        super().__init__(self._relay)
+        super().__init__(self._relay, host)
 
     def release(self) -> None:
         """Pass on to etcd what was held back, and wait until it has been executed."""
