@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 def is_type_checking(node: ast.AST) -> bool:
     """Whether a node is an `if TYPE_CHECKING:` without other branch: nothing in it runs."""
-    return isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
+    if not isinstance(node, ast.If) or node.orelse:
+        return False
+    return isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"
 
 
 def bound(body: "list[ast.stmt]") -> "dict[str, int]":
