@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from installation import install
+from installation import InstallError, install
 
 WIDTH = min(shutil.get_terminal_size((110, 0)).columns, 110)
 BOLD, DIM, RED, GREEN, BLUE = "1", "2", "31", "32", "34"
@@ -31,11 +31,11 @@ def main(sources: list[Path]) -> int:
         for kind in ("gpu", "storage"):
             Path(folder, f"{kind}.yaml").write_text("sqlite:\n  path: ../demo.db\n", encoding="utf-8")
         print(f"\n{painted('Install into a plugin directory, as scripts/install does', BOLD)}")
-        install(sources, folder, replace=False)
         try:
+            install(sources, folder, replace=False)
             show_gpu(Plugin(folder, "resource-gpu"))
             show_storage(Plugin(folder, "resource-storage"))
-        except UnexpectedAnswerError as error:
+        except (InstallError, UnexpectedAnswerError) as error:
             print(f"\n{error}", file=sys.stderr)
             return 1
     print("\nscripts/build makes the files for a cluster; scripts/install puts them where core looks for them.")
