@@ -1,8 +1,25 @@
-"""The fields of nodes and pods that this tool looks at, with "absent" turned into "empty"."""
+"""What nodes and pods are called, and the fields of them that this tool looks at, with "absent" turned into "empty"."""
+
+import re
 
 from lightkube.models.core_v1 import Node, Pod
 
+from resource_extend.errors import InputError
+
 ENDED = ("Succeeded", "Failed")
+
+_OBJECT_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
+
+
+def check_object_name(text: str) -> str:
+    """Return `text` when an object can be called so.
+
+    Raises:
+        InputError: it cannot.
+    """
+    if not _OBJECT_NAME.fullmatch(text):
+        raise InputError(f"{text!r} is not the name of an object: lower-case letters, digits, '-' and '.'")
+    return text
 
 
 def node_name(node: Node) -> str:

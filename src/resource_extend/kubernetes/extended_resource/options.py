@@ -1,6 +1,5 @@
 """The command line's words, parsed once: what each option is called, and what it turns into."""
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial, wraps
@@ -14,6 +13,7 @@ from resource_extend.kubernetes.extended_resource.changing import DryRun
 from resource_extend.kubernetes.extended_resource.clock import Clock, SystemClock
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.connection import connect
+from resource_extend.kubernetes.extended_resource.objects import check_object_name
 from resource_extend.kubernetes.extended_resource.quantities import parse_count
 from resource_extend.kubernetes.extended_resource.running import Selection
 from resource_extend.kubernetes.extended_resource.selectors import parse_selector
@@ -21,7 +21,6 @@ from resource_extend.kubernetes.names import check_name
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
-OBJECT_NAME = re.compile(r"[a-z0-9](?:[-a-z0-9.]{0,251}[a-z0-9])?")
 LARGEST_PARALLEL = 64
 
 
@@ -59,12 +58,6 @@ class _Checked(click.ParamType[Any]):
             self.fail(str(error), param, ctx)
 
 
-def _object_name(text: str) -> str:
-    if not OBJECT_NAME.fullmatch(text):
-        raise InputError(f"{text!r} is not the name of an object: lower-case letters, digits, '-' and '.'")
-    return text
-
-
 def _assignment(text: str) -> tuple[str, int]:
     name, equals, count = text.partition("=")
     if not equals:
@@ -78,7 +71,7 @@ def _selector(text: str) -> str:
 
 NAME = _Checked("NAME", check_name)
 ASSIGNMENT = _Checked("NAME=N", _assignment)
-OBJECT = _Checked("NAME", _object_name)
+OBJECT = _Checked("NAME", check_object_name)
 
 output = click.option(
     "-o",

@@ -16,7 +16,7 @@ from lightkube.models.core_v1 import Node
 
 from resource_extend.errors import InputError, ResourceError
 from resource_extend.kubernetes.extended_resource.decisions import Refused, Wish, decide
-from resource_extend.kubernetes.extended_resource.objects import labels, node_name
+from resource_extend.kubernetes.extended_resource.objects import check_object_name, labels, node_name
 from resource_extend.kubernetes.extended_resource.ownership import read_marks
 from resource_extend.kubernetes.extended_resource.quantities import parse_count
 from resource_extend.kubernetes.extended_resource.selectors import LabelSelector, parse_selector
@@ -100,9 +100,11 @@ def parse_wanted(text: str) -> Wanted:
         InputError: it is not what the docstring of this module shows; the place and the fault are named.
     """
     try:
-        document = yaml.load(text, _StrictLoader)  # noqa: S506 - a SafeLoader
+        document = yaml.load(text, _StrictLoader)  # noqa: S506 - makes texts, lists and mappings only
     except yaml.YAMLError as error:
         raise InputError(f"not YAML: {' '.join(str(error).split())}") from error
+    except RecursionError as error:
+        raise InputError("not the rules of `keep`: nested too deeply") from error
     _expect(isinstance(document, dict) and set(document) == {"rules"}, "the file", "must hold `rules` and nothing else")
     rules = document["rules"]
     _expect(isinstance(rules, list) and bool(rules), "rules", "must be a list of at least one rule")
@@ -121,16 +123,18 @@ def _rule(rule: Any, place: str) -> Rule:
     _expect("nodes" not in rule or names, f"{place}.nodes", "must be a list of node names")
     try:
         return Rule(
-            {check_name(str(name)): _count(count) for name, count in counts.items()},
+            {check_name(name): _count(count) for name, count in counts.items()},
             parse_selector(selector) if selector is not None else None,
-            frozenset(nodes) if nodes is not None else None,
+            frozenset(map(check_object_name, nodes)) if nodes is not None else None,
         )
     except InputError as error:
         raise InputError(f"{place}: {error}") from error
 
 
 def _count(value: Any) -> int:
-    return parse_count(str(value) if type(value) in (int, str) else repr(value))
+    if not isinstance(value, str):
+        raise InputError(f"{value} is not a count: an extended resource is a whole number, 0 or more, digits only")
+    return parse_count(value)
 
 
 def _expect(holds: bool, place: str, rule: str) -> None:
@@ -138,8 +142,11 @@ def _expect(holds: bool, place: str, rule: str) -> None:
         raise InputError(f"{place}: {rule}")
 
 
-class _StrictLoader(yaml.SafeLoader):
-    """YAML in which a key given twice is a mistake, not a silent choice of the last."""
+class _StrictLoader(yaml.BaseLoader):
+    """YAML in which a key given twice is a mistake, not a silent choice of the last, and every scalar is its text.
+
+    A count is what stands there: YAML would make 8 of 010 and 90 of 1:30.
+    """
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         """The mapping, when no key comes twice."""
