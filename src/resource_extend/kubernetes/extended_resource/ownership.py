@@ -12,6 +12,7 @@ from lightkube.models.core_v1 import Node
 
 from resource_extend.errors import ResourceError
 from resource_extend.kubernetes.extended_resource.objects import annotations, node_name
+from resource_extend.kubernetes.names import is_extended
 
 ANNOTATION = "resource-extend/extended-resources"
 
@@ -30,11 +31,14 @@ def read_marks(node: Node) -> dict[str, int]:
         marks = json.loads(text)
     except ValueError:
         marks = None
-    if not isinstance(marks, dict) or not all(type(count) is int and count >= 0 for count in marks.values()):
+    # A mark of cpu would have `keep --prune` take away the node's cpu.
+    if not isinstance(marks, dict) or not all(
+        is_extended(name) and type(count) is int and count >= 0 for name, count in marks.items()
+    ):
         name = node_name(node)
         raise ResourceError(
-            f"annotation {ANNOTATION} of node {name} is not a JSON object of counts; mend it, or drop all marks with "
-            f"`kubectl annotate node {name} {ANNOTATION}-`"
+            f"annotation {ANNOTATION} of node {name} is not a JSON object of extended resources and counts; mend it, "
+            f"or drop all marks with `kubectl annotate node {name} {ANNOTATION}-`"
         )
     return marks
 
