@@ -9,6 +9,7 @@ import contextlib
 import json
 import re
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -55,8 +56,7 @@ class FakeApiServer:
         self._busy = 0
         self._lock = threading.Lock()
         handler = type("Handler", (_Handler,), {"api": self})
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._http.daemon_threads = True
+        self._http = _Server(("127.0.0.1", 0), handler)
         self.port = self._http.server_address[1]
         self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
 
@@ -105,6 +105,15 @@ class FakeApiServer:
         with self._lock:
             self._busy += step
             self.busiest = max(self.busiest, self._busy)
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that hangs up is no error, and its traceback would get into the program's standard error."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)
 
 
 class _Cut(Exception):

@@ -1,7 +1,6 @@
 """What goes wrong between the tool and the API server, and what is said of it."""
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -135,25 +134,26 @@ def test_a_server_that_is_not_there_is_named(run: Run, server: FakeApiServer, tm
     assert 1 == len(ran.err.splitlines())
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "kubeconfig"),
-        ("a: [", "kubeconfig"),
-        ("{}", "kubeconfig"),
-        ("clusters: []\ncontexts: []\ncurrent-context: x\n", "Context 'x' not found"),
-        (None, "not found"),
-    ],
-)
-def test_an_unusable_kubeconfig_is_named(run: Run, tmp_path: Path, text: str | None, says: str) -> None:
-    """A kubeconfig that is missing or wrong is one line, exit status 1."""
-    if text is not None:
-        (tmp_path / "bad").write_text(text)
+def test_a_node_that_cannot_be_read_is_given_up_after_one_round(run: Run, nodes: Nodes) -> None:
+    """A read is tried four times; trying the whole change again would only make it twenty."""
+    nodes.make("n1")
+    nodes.server.faults = [Fault("GET", NODE, times=99, cut="before")]
 
-    ran = run("--kubeconfig", str(tmp_path / "bad"), "list")
+    ran = run("set", f"{NAME}=2", "--node", "n1")
 
     assert 1 == ran.code
-    assert says in ran.err
+    assert 4 == len([call for call in nodes.server.calls if call == ("GET", NODE)])
+
+
+def test_without_a_server_set_ends_at_once(run: Run, nodes: Nodes) -> None:
+    """When not even the DeviceClasses can be asked for, the nodes are not tried one by one."""
+    nodes.make("n1")
+    nodes.server.faults = [Fault("GET", ".*", times=99, cut="before")]
+
+    ran = run("set", f"{NAME}=2", "--node", "n1", "--node", "n2")
+
+    assert 1 == ran.code
+    assert 4 == len(nodes.server.calls)
     assert 1 == len(ran.err.splitlines())
 
 
@@ -238,27 +238,3 @@ def test_a_stopped_run_accounts_for_every_node(run: Run, nodes: Nodes) -> None:
     assert ["set", "not tried"] == [outcomes["n0"], outcomes["n5"]]
     for name, outcome in outcomes.items():
         assert (outcome == "set") == (nodes.shows(name)[0] == "1")
-
-
-def test_a_credential_program_of_version_v1_is_run(run: Run, nodes: Nodes) -> None:
-    """The kubeconfig of a cloud names a program that prints a token; it is told the version it was asked for."""
-    nodes.make("n1", {NAME: "2"})
-    code = (
-        "import json, os; told = json.loads(os.environ['KUBERNETES_EXEC_INFO'])['apiVersion']; "
-        "print(json.dumps({'apiVersion': told, 'kind': 'ExecCredential', 'status': {'token': 'admin-token'}}))"
-    )
-    program = {"apiVersion": "client.authentication.k8s.io/v1", "command": sys.executable, "args": ["-c", code]}
-
-    assert 0 == run("list", exec=program).code
-
-
-def test_a_credential_program_that_fails_is_named(run: Run, nodes: Nodes) -> None:
-    """A missing program ends as one line."""
-    nodes.make("n1")
-    program = {"apiVersion": "client.authentication.k8s.io/v1beta1", "command": "no-such-program"}
-
-    ran = run("list", exec=program)
-
-    assert 1 == ran.code
-    assert "no-such-program" in ran.err
-    assert 1 == len(ran.err.splitlines())

@@ -60,6 +60,9 @@ def translated(call: Call) -> Iterator[None]:
     except httpx2.HTTPStatusError as error:
         raise _answer(call, error.response.status_code, error.response.reason_phrase) from error
     except KeyError as error:
+        if error.args[0] in ("status", "token"):
+            text = "the credential program's answer is no ExecCredential with a token"
+            raise ClusterError(f"{call.about}: no credentials: {text}") from error
         # lightkube looks at the content type of an error's answer; one without that header is no API server's.
         raise Unreachable(f"{call.about}: an answer without {error}: is a proxy in the way?") from error
     except (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout, httpx2.UnsupportedProtocol) as error:
@@ -69,7 +72,7 @@ def translated(call: Call) -> Iterator[None]:
     except (msgspec.DecodeError, ValueError) as error:
         raise _lost(call, f"the answer is not what an API server sends ({_first_line(error)})") from error
     except (ConfigError, OSError) as error:
-        raise Unreachable(f"{call.about}: no credentials: {_first_line(error)}") from error
+        raise ClusterError(f"{call.about}: no credentials: {_first_line(error)}") from error
 
 
 def _answer(call: Call, code: int, message: str) -> ClusterError:

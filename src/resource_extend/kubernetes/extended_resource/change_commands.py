@@ -10,7 +10,7 @@ from resource_extend.kubernetes.extended_resource import options, output
 from resource_extend.kubernetes.extended_resource.changing import DryRun, Result
 from resource_extend.kubernetes.extended_resource.cluster import Cluster
 from resource_extend.kubernetes.extended_resource.decisions import Wish
-from resource_extend.kubernetes.extended_resource.errors import ClusterError
+from resource_extend.kubernetes.extended_resource.errors import ClusterError, Unreachable
 from resource_extend.kubernetes.extended_resource.keeping import Keeper, load_file
 from resource_extend.kubernetes.extended_resource.many import Interrupted
 from resource_extend.kubernetes.extended_resource.options import Edge
@@ -166,9 +166,15 @@ def _show_results(results: Sequence[Result], dry_run: DryRun, form: str, warning
 
 
 def _dra_warnings(cluster: Cluster, name: str) -> list[str]:
-    """What speaks against the name in dynamic resource allocation; not being allowed to look is worth a line, too."""
+    """What speaks against the name in dynamic resource allocation; not being allowed to look is worth a line, too.
+
+    Raises:
+        Unreachable: nobody answers, and would not on the nodes' behalf either.
+    """
     try:
         classes = cluster.device_classes(name)
+    except Unreachable:
+        raise
     except ClusterError as error:
         return [f"not looked whether a DeviceClass maps {name}: {error}"]
     return [

@@ -79,6 +79,13 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
             now = cluster.node(node)
             before = before or entry(now, wish.name)
             decision = _decided(cluster, now, wish)
+        except Refused as error:
+            return Result(node, wish.name, Outcome.REFUSED, before=before, message=str(error))
+        except PluginError as error:
+            # Reads have been tried again already.
+            trouble = error
+            break
+        try:
             result = replace(_result(node, wish, decision), before=before)
             if not decision.operations:
                 return _nothing_to_do(wish, result, lost=lost is not None)
@@ -90,8 +97,6 @@ def change(cluster: Cluster, clock: Clock, node: str, wish: Wish, dry_run: DryRu
             trouble = error
         except AnswerLost as error:
             trouble = lost = error
-        except Refused as error:
-            return Result(node, wish.name, Outcome.REFUSED, before=before, message=str(error))
         except PluginError as error:
             trouble = error
             break

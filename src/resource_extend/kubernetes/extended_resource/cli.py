@@ -4,6 +4,7 @@ Exit status 0: done. 1: something failed or was refused, on some node at least. 
 """
 
 import signal
+import sys
 from typing import Any
 
 import click
@@ -65,4 +66,10 @@ for command in (
 def run() -> None:
     """The console script: SIGTERM ends a run as Ctrl-C does, with an account of what was done."""
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    main(prog_name=PROGRAM)
+    try:
+        main(prog_name=PROGRAM)
+    except OSError as error:
+        # Whatever else is read or written turns its errors into ours; click ends quietly when the reader is gone.
+        complain([f"standard output: {error.strerror}"])
+        sys.stdout = None  # At its end Python would try once more to write, and complain
+        sys.exit(1)

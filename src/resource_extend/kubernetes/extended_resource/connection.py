@@ -1,12 +1,14 @@
 """From a kubeconfig, or the service account of the pod we run in, to a lightkube client."""
 
 import json
+import os
+from pathlib import Path
 
 import httpx2
 import msgspec
 import yaml
 from lightkube import Client, KubeConfig
-from lightkube.config.kubeconfig import SingleConfig
+from lightkube.config.kubeconfig import DEFAULT_KUBECONFIG, SingleConfig
 from lightkube.config.models import NameValue
 from lightkube.core.exceptions import ConfigError
 
@@ -27,16 +29,46 @@ def connect(kubeconfig: str = "", context: str = "", timeout: float = TIMEOUT) -
     Raises:
         ClusterError: there is no usable configuration; the text says what is wrong with it.
     """
+    where = f"kubeconfig {kubeconfig}" if kubeconfig else "kubeconfig"
     try:
-        found = KubeConfig.from_file(kubeconfig) if kubeconfig else KubeConfig.from_env()
-        config = found.get(context_name=context or None)
-        if config is None or config.user is None:
-            raise ConfigError("the context names no user")
+        config = _config(kubeconfig, context)
         return Client(_with_exec_version(config), timeout=httpx2.Timeout(timeout), field_manager=FIELD_MANAGER)
-    except (ConfigError, OSError, msgspec.ValidationError, ValueError) as error:
-        raise ClusterError(f"kubeconfig: {error}") from error
-    except (AttributeError, KeyError, TypeError, yaml.YAMLError) as error:
-        raise ClusterError(f"kubeconfig: not understood: {' '.join(str(error).split())}") from error
+    except OSError as error:
+        raise ClusterError(f"{where}: {error.filename or 'a certificate'}: {error.strerror}") from error
+    except (ConfigError, msgspec.ValidationError, ValueError) as error:
+        raise ClusterError(f"{where}: {error}") from error
+    except KeyError as error:
+        raise ClusterError(f"{where}: there are no `{error.args[0]}`, or none of that name") from error
+    except yaml.YAMLError as error:
+        raise ClusterError(f"{where}: not YAML: {' '.join(str(error).split())}") from error
+    except (AttributeError, TypeError) as error:
+        raise ClusterError(f"{where}: is no kubeconfig: a mapping with clusters, contexts and users") from error
+
+
+def _config(kubeconfig: str, context: str) -> SingleConfig:
+    """What the context says, its files looked at: lightkube's own errors do not name them."""
+    config = _found(kubeconfig).get(context_name=context or None)
+    if config is None or config.user is None:
+        raise ConfigError("the context names no user")
+    for name in (config.cluster.certificate_auth, config.user.client_cert, config.user.client_key):
+        if name:
+            Path(config.abs_file(name)).open("rb").close()
+    return config
+
+
+def _found(kubeconfig: str) -> KubeConfig:
+    if kubeconfig:
+        return KubeConfig.from_file(kubeconfig)
+    try:
+        return KubeConfig.from_service_account()
+    except ConfigError:
+        path = os.environ.get("KUBECONFIG") or DEFAULT_KUBECONFIG
+    if os.pathsep in path:
+        raise ConfigError("$KUBECONFIG names several files, which is not supported: name one with --kubeconfig")
+    try:
+        return KubeConfig.from_file(path)
+    except ConfigError as error:
+        raise ConfigError(f"{error}: name one with --kubeconfig or $KUBECONFIG") from error
 
 
 def _with_exec_version(config: SingleConfig) -> SingleConfig:
