@@ -30,6 +30,15 @@ def test_list_shows_every_extended_name(run: Run, nodes: Nodes) -> None:
     ]
 
 
+def test_a_lost_zero_is_shown(run: Run, nodes: Nodes) -> None:
+    """A mark of 0 whose entry somebody took away is a trace of this tool like any other."""
+    nodes.make("n1", mark={NAME: 0})
+
+    ran = run("list", "-o", "json")
+
+    assert [(NAME, None, 0)] == [(row["resource"], row["capacity"], row["marked"]) for row in ran.document["resources"]]
+
+
 def test_the_table_is_never_cut(run: Run, nodes: Nodes) -> None:
     """Long names stay whole when the output goes to a program."""
     name, node = "a" * 60 + ".example.com/" + "b" * 63, "n" * 63 + ".example.com"

@@ -66,9 +66,7 @@ def _show_rows(cluster: Cluster, selected: Selection, parallel: int, form: str, 
         complaints.append(f"REQUESTED and FREE are not known: {error}")
     found, unreadable = rows(nodes, pods, names)
     complaints += unreadable
-    shown = [
-        row for row in found if selected.names or row.capacity is not None or row.allocatable is not None or row.mark
-    ]
+    shown = [row for row in found if selected.names or _there(row)]
     if form == "table":
         output.show_rows(shown)
     else:
