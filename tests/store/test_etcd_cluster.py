@@ -58,9 +58,9 @@ def test_member_that_is_stopped(cluster: list[Etcd], stopped: str) -> None:
             machines = [member.endpoint for member in others]
             machines.insert(place, victim.endpoint)
             node = f"stopped-{stopped}-{place}-{number}"
-            store_at(*machines, limits=None).update(node, lambda _: b"value")
+            store_at(*machines).update(node, lambda _: b"value")
 
-            assert b"value" == store_at(*machines, limits=None).get(node)
+            assert b"value" == store_at(*machines).get(node)
     finally:
         victim.resume()
         victim.wait()
@@ -86,7 +86,7 @@ def test_leader_that_stops_after_the_read(cluster: list[Etcd]) -> None:
         leader.resume()
     leader.wait()
 
-    assert store_at(followers[0].endpoint, limits=None).get("election") in ((b"2",) if known else (b"1", b"2"))
+    assert store_at(followers[0].endpoint).get("election") in ((b"2",) if known else (b"1", b"2"))
 
 
 def test_increments_while_the_leader_stops(cluster: list[Etcd]) -> None:
@@ -117,7 +117,7 @@ def test_increments_while_the_leader_stops(cluster: list[Etcd]) -> None:
     finally:
         done.set()
         thread.join()
-    counted = int(store_at(*machines, limits=None).get("trouble") or b"0")
+    counted = int(store_at(*machines).get("trouble") or b"0")
 
     assert made > 5
     assert made <= counted <= made + unknown
@@ -130,15 +130,15 @@ def test_member_that_is_killed() -> None:
         followers = [member for member in members if member is not leader]
         leader.kill()
         for machines in itertools.permutations([member.endpoint for member in members]):
-            store_at(*machines, limits=None).update("killed", lambda _, machines=machines: machines[0].encode())  # type: ignore[misc]
+            store_at(*machines).update("killed", lambda _, machines=machines: machines[0].encode())  # type: ignore[misc]
 
-            assert machines[0].encode() == store_at(*machines, limits=None).get("killed")
+            assert machines[0].encode() == store_at(*machines).get("killed")
 
         followers[0].kill()
         machines = (leader.endpoint, followers[0].endpoint, followers[1].endpoint)
         begin = time.monotonic()
         with pytest.raises(StoreError) as caught:
-            store_at(*machines, seconds=2.5, limits=None).get("killed")
+            store_at(*machines, seconds=2.5).get("killed")
 
         assert 2 < time.monotonic() - begin < 5
         start = (
@@ -153,4 +153,4 @@ def test_member_that_is_killed() -> None:
             "context deadline exceeded",
         )
         with pytest.raises(StoreError, match=r"^etcd unreachable: "):
-            store_at(*machines, seconds=1.0, limits=None).update("killed", lambda _: b"never")
+            store_at(*machines, seconds=1.0).update("killed", lambda _: b"never")

@@ -80,12 +80,12 @@ def test_silence_of_all(etcd: Etcd) -> None:
     with peer(silent) as mute, peer(silent) as other:
         begin = time.monotonic()
 
-        assert f"etcd unreachable: {mute.endpoint}: no answer within 0.5 s" == unreachable(mute.endpoint)
+        assert f"etcd unreachable: {mute.endpoint}: no answer within 1 s" == unreachable(mute.endpoint)
         assert (
-            f"etcd unreachable: {mute.endpoint}: no answer within 0.5 s; {other.endpoint}: no answer within 0.5 s"
+            f"etcd unreachable: {mute.endpoint}: no answer within 1 s; {other.endpoint}: no answer within 1 s"
             == unreachable(mute.endpoint, other.endpoint)
         )
-    assert time.monotonic() - begin < 4
+    assert time.monotonic() - begin < 8
 
 
 def refused() -> str:
@@ -154,7 +154,7 @@ def test_reasons_are_listed_in_order() -> None:
     with peer(silent) as mute:
         machines = [first, f"http://user:s3cret@{mute.endpoint}/", last, first]
         message = (
-            f"etcd unreachable: {first}: connection refused; http://{mute.endpoint}: no answer within 0.5 s; "
+            f"etcd unreachable: {first}: connection refused; http://{mute.endpoint}: no answer within 1 s; "
             f"{last}: connection refused"
         )
 
@@ -212,7 +212,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
     for machines in (["etcd.example:2379", sys.argv[1]], ["etcd.example:2379"], ["a.example:1", "b.example:1"]):
         begin = time.monotonic()
         try:
-            limits = Limits(0.025, 0.2, 0.5)
+            limits = Limits(0.05, 0.2, 1.0)
             print(EtcdStore(EtcdSettings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
         except StoreError as error:
             print(error)

@@ -7,7 +7,7 @@ import pytest
 from resource_extend.errors import OutcomeUnknown, StoreError
 from support.etcd import Etcd
 from support.peers import Proxy, Reaction, proxy
-from support.stores import store_at
+from support.stores import hasty_store_at, store_at
 
 
 class Increment:
@@ -50,7 +50,7 @@ def test_executed_and_reply_lost(etcd: Etcd, node: str, close: bool) -> None:
     """A write that etcd has executed is not made twice when its reply is lost, by a closed connection or by silence."""
     increment = Increment()
     with proxy(etcd.client_port, Reaction(close=close)) as way:
-        store_at(way.endpoint).update(node, increment)
+        hasty_store_at(way.endpoint).update(node, increment)
 
     assert 1 == increment.computed
     assert (b"11", 2) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
@@ -61,7 +61,7 @@ def test_never_executed(etcd: Etcd, node: str, close: bool) -> None:
     """A write that was lost on the way is sent again as it was, not computed anew."""
     increment = Increment()
     with proxy(etcd.client_port, Reaction(forward=False, close=close)) as way:
-        store_at(way.endpoint).update(node, increment)
+        hasty_store_at(way.endpoint).update(node, increment)
 
     assert 1 == increment.computed
     assert (b"11", 2) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
@@ -70,7 +70,7 @@ def test_never_executed(etcd: Etcd, node: str, close: bool) -> None:
 def test_executed_late(etcd: Etcd, node: str) -> None:
     """A write that was given up and is executed after it was repeated changes nothing any more."""
     with proxy(etcd.client_port, Reaction(forward=False, close=False)) as way:
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
         way.release()
 
     assert (b"11", 2) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
@@ -80,7 +80,7 @@ def test_executed_while_it_is_repeated(etcd: Etcd, node: str) -> None:
     """A write that was given up and is executed just before its repetition is found done, by its bytes."""
     reactions = Reaction(forward=False, close=False), Reaction(reply=True, before=Proxy.release)
     with proxy(etcd.client_port, *reactions) as way:
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
 
     assert (b"11", 2) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
 
@@ -91,7 +91,7 @@ def test_overwritten_meanwhile(etcd: Etcd, node: str, forward: bool) -> None:
     increment = Increment()
     reaction = Reaction(forward=forward, after=lambda _: overwrite(etcd, node, b"other"))
     with proxy(etcd.client_port, reaction) as way, pytest.raises(OutcomeUnknown) as caught:
-        store_at(way.endpoint).update(node, increment)
+        hasty_store_at(way.endpoint).update(node, increment)
 
     assert f"write outcome unknown: /eru/resource/gpu/{node}" == str(caught.value)
     assert 1 == increment.computed
@@ -102,7 +102,7 @@ def test_overwritten_before_it_is_repeated(etcd: Etcd, node: str) -> None:
     """A repeated write that meets somebody else's value is unknown too: the first one may have been executed."""
     reactions = Reaction(forward=False), Reaction(reply=True, before=lambda _: overwrite(etcd, node, b"other"))
     with proxy(etcd.client_port, *reactions) as way, pytest.raises(OutcomeUnknown):
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
 
     assert b"other" == store_at(etcd.endpoint).get(node)
 
@@ -111,7 +111,7 @@ def test_nobody_left_to_ask(etcd: Etcd, node: str) -> None:
     """The outcome is unknown when nobody answers after the write."""
     reaction = Reaction(after=Proxy.stop_listening)
     with proxy(etcd.client_port, reaction) as way, pytest.raises(OutcomeUnknown) as caught:
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
 
     assert f"write outcome unknown: /eru/resource/gpu/{node}" == str(caught.value)
 
@@ -121,15 +121,15 @@ def test_silence_until_the_deadline(etcd: Etcd, node: str) -> None:
     with proxy(etcd.client_port, *[Reaction(forward=False, close=False)] * 100) as way:
         begin = time.monotonic()
         with pytest.raises(OutcomeUnknown):
-            store_at(way.endpoint, seconds=1.5).update(node, Increment())
+            hasty_store_at(way.endpoint, seconds=2.5).update(node, Increment())
 
-    assert time.monotonic() - begin < 3
+    assert time.monotonic() - begin < 5
 
 
 def test_another_endpoint_is_asked(etcd: Etcd, node: str) -> None:
     """The outcome is looked up at the next endpoint when the first has gone silent."""
     with proxy(etcd.client_port, Reaction(close=False)) as way:
-        store_at(way.endpoint, etcd.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint, etcd.endpoint).update(node, Increment())
 
         assert 1 == way.connections
     assert (b"11", 2) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
@@ -140,7 +140,7 @@ def test_create(etcd: Etcd, forward: bool) -> None:
     """A record whose creation got no reply exists once."""
     node = f"created-{forward}"
     with proxy(etcd.client_port, Reaction(forward=forward)) as way:
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
 
     assert (b"1", 1) == (store_at(etcd.endpoint).get(node), versions(etcd, node))
 
@@ -149,7 +149,7 @@ def test_create(etcd: Etcd, forward: bool) -> None:
 def test_delete(etcd: Etcd, node: str, forward: bool) -> None:
     """A record whose deletion got no reply is gone."""
     with proxy(etcd.client_port, Reaction(forward=forward)) as way:
-        store_at(way.endpoint).delete(node)
+        hasty_store_at(way.endpoint).delete(node)
 
     assert store_at(etcd.endpoint).get(node) is None
 
@@ -158,7 +158,7 @@ def test_delete_of_a_record_created_again(etcd: Etcd, node: str) -> None:
     """A deletion without reply does not take a record away that somebody has created since."""
     reaction = Reaction(after=lambda _: overwrite(etcd, node, b"new"))
     with proxy(etcd.client_port, reaction) as way, pytest.raises(OutcomeUnknown):
-        store_at(way.endpoint).delete(node)
+        hasty_store_at(way.endpoint).delete(node)
 
     assert b"new" == store_at(etcd.endpoint).get(node)
 
@@ -167,7 +167,7 @@ def test_conflict_is_computed_anew(etcd: Etcd, node: str) -> None:
     """A value that somebody else wrote after the read is read, and the change computed anew with it."""
     increment = Increment()
     with proxy(etcd.client_port, Reaction(reply=True, before=lambda _: overwrite(etcd, node, b"20"))) as way:
-        store_at(way.endpoint).update(node, increment)
+        hasty_store_at(way.endpoint).update(node, increment)
 
     assert 2 == increment.computed
     assert b"21" == store_at(etcd.endpoint).get(node)
@@ -176,7 +176,7 @@ def test_conflict_is_computed_anew(etcd: Etcd, node: str) -> None:
 def test_conflict_with_a_deletion(etcd: Etcd, node: str) -> None:
     """A record that somebody else deleted after the read is created again from nothing."""
     with proxy(etcd.client_port, Reaction(reply=True, before=lambda _: store_at(etcd.endpoint).delete(node))) as way:
-        store_at(way.endpoint).update(node, Increment())
+        hasty_store_at(way.endpoint).update(node, Increment())
 
     assert b"1" == store_at(etcd.endpoint).get(node)
 
@@ -190,7 +190,7 @@ def test_conflicts_without_end(etcd: Etcd, node: str) -> None:
     while isinstance(error, OutcomeUnknown):
         increment = Increment(b" mine")
         with proxy(etcd.client_port, *[reaction] * 1000) as way, pytest.raises(StoreError) as caught:
-            store_at(way.endpoint, seconds=1.5).update(node, increment)
+            hasty_store_at(way.endpoint, seconds=1.5).update(node, increment)
         error = caught.value
     start, end = f"/eru/resource/gpu/{node}: changed by other writers in ", " attempts"
 

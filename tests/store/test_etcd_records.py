@@ -1,11 +1,14 @@
 """Records in etcd as others see them: keys, values, sizes, a full database (specification, protocol 7.1 and 7.2)."""
 
 import json
+import subprocess
+import sys
 import threading
 from pathlib import Path
 
 import pytest
 
+import resource_extend
 from resource_extend.errors import StoreError
 from resource_extend.store.etcd import EtcdStore
 from support.etcd import Etcd, running
@@ -57,7 +60,7 @@ def test_no_lease(etcd: Etcd) -> None:
 def test_answers_of_several_megabytes(etcd: Etcd, asked: int) -> None:
     """Answers of several megabytes are read whole, by transaction and by prefix."""
     prefix = "/large"
-    store = store_at(etcd.endpoint, prefix=prefix, limits=None)
+    store = store_at(etcd.endpoint, prefix=prefix)
     values = {f"large-{number}": bytes((number,)) * 1_000_000 for number in range(8)}
     if not store.get("large-7"):
         for node, value in values.items():
@@ -73,7 +76,7 @@ def test_long_prefix(etcd: Etcd) -> None:
     for start in range(0, keys, 100):
         lines = text.splitlines()[start : start + 100]
         etcd.control("txn", data=("\n" + "\n".join(lines) + "\n\n\n").encode())
-    store = store_at(etcd.endpoint, prefix="/long", limits=None)
+    store = store_at(etcd.endpoint, prefix="/long")
     asked = [f"node-{number}" for number in range(0, keys, 7)] + ["node-", "node-1.example"]
 
     assert {f"node-{number}": b"%d" % number for number in range(0, keys, 7)} == store.get_many(asked)
@@ -83,7 +86,7 @@ def test_long_prefix(etcd: Etcd) -> None:
 @pytest.mark.parametrize("size", [1_600_000, 2_500_000])
 def test_record_that_is_too_large(etcd: Etcd, size: int) -> None:
     """A record larger than etcd takes is refused with a reason; the store can be used on."""
-    store = store_at(etcd.endpoint, limits=None)
+    store = store_at(etcd.endpoint)
     store.delete("too large")
     with pytest.raises(StoreError, match=r"^etcd: .*larg.* \(the record is larger than etcd takes\)$"):
         store.update("too large", lambda _: b"x" * size)
@@ -120,7 +123,7 @@ def test_database_that_is_full() -> None:
 def test_restart() -> None:
     """An etcd that restarts between two requests of a call is connected to again, also between read and write."""
     with running() as etcd:
-        store = store_at(etcd.endpoint, limits=None)
+        store = store_at(etcd.endpoint)
         store.update("restart", lambda _: b"1")
 
         def restart(value: bytes | None) -> bytes:
@@ -145,7 +148,7 @@ def test_transactions_of_128(etcd: Etcd) -> None:
     with running(["--max-txn-ops=125"]) as small:
         names = [f"n{number}" for number in range(125)]
 
-        assert {} == store_at(small.endpoint, limits=None).get_many(names)
+        assert {} == store_at(small.endpoint).get_many(names)
 
 
 def test_stores_in_threads(etcd: Etcd) -> None:
@@ -153,7 +156,7 @@ def test_stores_in_threads(etcd: Etcd) -> None:
 
     def increments() -> None:
         for _ in range(20):
-            store_at(etcd.endpoint, limits=None).update("threads", lambda value: b"%d" % (int(value or b"0") + 1))
+            store_at(etcd.endpoint).update("threads", lambda value: b"%d" % (int(value or b"0") + 1))
 
     threads = [threading.Thread(target=increments) for _ in range(8)]
     for thread in threads:
@@ -162,3 +165,32 @@ def test_stores_in_threads(etcd: Etcd) -> None:
         thread.join()
 
     assert b"160" == store_at(etcd.endpoint).get("threads")
+
+
+HOT = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+before = set(sys.modules)
+from resource_extend.store.etcd import EtcdStore
+class Settings:
+    machines, prefix, ca, cert, key, username, password = [sys.argv[2]], "/hot", "", "", "", "", ""
+store = EtcdStore(Settings, "gpu", time.monotonic() + 20)
+store.update("n", lambda value: (value or b"") + b"1")
+store.update("n", lambda value: value)
+store.get_many(["n", "m"])
+store.get_many(str(number) for number in range(1000))
+store.delete("n")
+print(store.get("n"), *sorted(set(sys.modules) - before))
+"""
+
+
+def test_what_is_loaded(etcd: Etcd) -> None:
+    """Reads and writes that meet nothing unusual load six small modules, and nothing of the standard library."""
+    source = str(Path(resource_extend.__file__).parents[1])
+    command = [sys.executable, "-I", "-S", "-B", "-c", HOT, source, etcd.endpoint]
+    done = subprocess.run(command, capture_output=True, check=True, text=True)
+    ours = ["client", "endpoints", "etcd", "frames", "http2", "protobuf"]
+    wanted = ["resource_extend", "resource_extend.errors", "resource_extend.store"]
+    wanted += [f"resource_extend.store.{name}" for name in ours]
+
+    assert ["None", *wanted] == [name for name in done.stdout.split() if name != "_socket"]

@@ -22,7 +22,7 @@ from support.certificates import Certificates
 from support.etcd import Etcd, running
 from support.etcd_users import PASSWORD, USER, add_users
 from support.peers import peer, silent
-from support.stores import NOWHERE, store_at
+from support.stores import NOWHERE, hasty_store_at, store_at
 
 
 @pytest.fixture(scope="module")
@@ -50,21 +50,21 @@ def pair(certificates: Certificates, user: str) -> dict[str, Any]:
 def failure(*machines: str, node: str = "n", **keys: Any) -> str:
     """Return the error of a read."""
     with pytest.raises(PluginError) as caught:
-        store_at(*machines, limits=None, **keys).get(node)
+        store_at(*machines, **keys).get(node)
     return str(caught.value)
 
 
 def test_authority_alone(secure: Etcd, certificates: Certificates) -> None:
     """`ca` alone is enough where etcd asks for no client certificate, by address and by name."""
     ca = str(certificates.ca)
-    store_at(secure.url, ca=ca, limits=None).update("secure", lambda _: b"value")
+    store_at(secure.url, ca=ca).update("secure", lambda _: b"value")
 
-    assert b"value" == store_at(f"https://localhost:{secure.client_port}/", ca=ca, limits=None).get("secure")
+    assert b"value" == store_at(f"https://localhost:{secure.client_port}/", ca=ca).get("secure")
 
 
 def test_large_records(secure: Etcd, certificates: Certificates) -> None:
     """Records of a megabyte and answers of several go through TLS whole."""
-    store = store_at(secure.url, ca=str(certificates.ca), limits=None)
+    store = store_at(secure.url, ca=str(certificates.ca))
     value = bytes(range(256)) * 4000
     for number in range(4):
         store.update(f"large-{number}", lambda _: value)
@@ -78,7 +78,7 @@ def test_standard_library(secure: Etcd, certificates: Certificates) -> None:
     client = Client(settings, "/eru/resource/gpu/", time.monotonic() + 20, Limits(), NOWHERE)
     client.context = open_context(settings, native=False)
     assert isinstance(client.context, ssl.SSLContext)
-    store_at(secure.url, ca=str(certificates.ca), limits=None).update("standard", lambda _: b"x" * 100_000)
+    store_at(secure.url, ca=str(certificates.ca)).update("standard", lambda _: b"x" * 100_000)
     message = client.read(RANGE, range_request(b"/eru/resource/gpu/standard"))
 
     assert b"x" * 100_000 == range_answer(message)[0][2]
@@ -120,9 +120,9 @@ def test_name_of_the_host(certificates: Certificates) -> None:
 def test_common_name_is_the_user(mutual: Etcd, certificates: Certificates) -> None:
     """A client certificate alone logs in the user that is its common name, with that user's rights."""
     files = pair(certificates, "plugin")
-    store_at(mutual.url, limits=None, **files).update("n", lambda _: b"value")
+    store_at(mutual.url, **files).update("n", lambda _: b"value")
 
-    assert b"value" == store_at(mutual.url, limits=None, **files).get("n")
+    assert b"value" == store_at(mutual.url, **files).get("n")
     assert (
         "etcd: etcdserver: permission denied (the user needs read and write rights on /other/resource/gpu/)"
         == failure(mutual.url, prefix="/other", **files)
@@ -133,7 +133,7 @@ def test_common_name_is_the_user(mutual: Etcd, certificates: Certificates) -> No
 def test_endpoint_without_scheme(mutual: Etcd, certificates: Certificates) -> None:
     """An endpoint without a scheme uses TLS when all three files are given, else not."""
     files = pair(certificates, "plugin")
-    store_at(mutual.endpoint, limits=None, **files).get("n")
+    store_at(mutual.endpoint, **files).get("n")
 
     assert "write https://)" in failure(mutual.endpoint, ca=files["ca"])
 
@@ -142,7 +142,7 @@ def test_plain_endpoint_with_files(etcd: Etcd, certificates: Certificates) -> No
     """An endpoint with http:// is never spoken to by TLS, whatever files are given; none of them is opened."""
     files: dict[str, Any] = {"ca": "/missing/ca", "cert": "/missing/cert", "key": "/missing/key"}
 
-    assert store_at(etcd.url, limits=None, **files).get("nobody") is None
+    assert store_at(etcd.url, **files).get("nobody") is None
 
 
 def test_client_certificate_that_is_missing(mutual: Etcd, certificates: Certificates) -> None:
@@ -165,7 +165,7 @@ def test_password_beside_a_certificate(mutual: Etcd, certificates: Certificates)
     """With a user name set there is a login, also over TLS with a client certificate."""
     files = pair(certificates, "nobody")
 
-    assert store_at(mutual.url, limits=None, username=USER, password=PASSWORD, **files).get("nobody") is None
+    assert store_at(mutual.url, username=USER, password=PASSWORD, **files).get("nobody") is None
 
 
 def test_tls_to_plain_text(etcd: Etcd, certificates: Certificates) -> None:
@@ -201,9 +201,9 @@ def test_silence_in_the_handshake(secure: Etcd, certificates: Certificates) -> N
 
         assert store_at(machine, secure.url, ca=ca).get("nobody") is None
         with pytest.raises(StoreError) as caught:
-            store_at(machine, ca=ca).get("n")
+            hasty_store_at(machine, ca=ca).get("n")
 
-    assert f"etcd unreachable: {machine}: no answer within 0.5 s" == str(caught.value)
+    assert f"etcd unreachable: {machine}: no answer within 1 s" == str(caught.value)
 
 
 def test_files_that_are_missing(secure: Etcd, certificates: Certificates, tmp_path: Path) -> None:
@@ -293,7 +293,7 @@ def test_encrypted_key_in_this_process(secure: Etcd, certificates: Certificates,
 
 def test_increments(secure: Etcd, certificates: Certificates) -> None:
     """Reads and conditional writes go over one connection, and none is lost."""
-    store = store_at(secure.url, ca=str(certificates.ca), limits=None)
+    store = store_at(secure.url, ca=str(certificates.ca))
     for _ in range(20):
         store.update("counter", lambda value: b"%d" % (int(value or b"0") + 1))
 
