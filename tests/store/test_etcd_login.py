@@ -254,7 +254,7 @@ def test_folder() -> None:
 
     known = pwd.getpwuid(os.geteuid()).pw_dir + "/.shiv"
 
-    assert "/root/cache" == folder({b"SHIV_ROOT": b"/root/cache", b"HOME": b"/home/x"})
+    assert "/var/cache/x" == folder({b"SHIV_ROOT": b"/var/cache/x", b"HOME": b"/home/x"})
     assert "/home/x/.shiv" == folder({b"SHIV_ROOT": b"cache", b"HOME": b"/home/x"})
     assert known == folder({b"SHIV_ROOT": b"", b"HOME": b"."})
     assert known == folder({})
