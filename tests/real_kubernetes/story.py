@@ -48,7 +48,7 @@ class Story:
 
     def show(self, typed: str, seen: str) -> None:
         """Add a block of a command and its output."""
-        self.blocks.append(f"$ {typed}\n{seen.rstrip()}\n")
+        self.blocks.append(f"$ {typed}\n{seen.rstrip()}".rstrip() + "\n")
 
     def ls(self) -> None:
         """Show the kubelet's folder; a socket's name is another one each time."""
@@ -125,9 +125,7 @@ def play(story: Story) -> None:
     story.blocks.append(f"{story.logged()}\n")
     story.ls()
     story.numbers()
-    story.show(
-        "kubectl get pod w-one", f"NAME    READY   STATUS\nw-one   1/1     {plane.pod('w-one')['status']['phase']}"
-    )
+    story.phase("w-one")
     plane.delete_pod("w-one")
     node.wait_shows(NAME, 0, 0, GRACE)
     story.numbers()
