@@ -119,7 +119,7 @@ def test_the_deployment_fits_the_program_and_the_roles(run: Run, nodes: Nodes, t
     """Its arguments are the program's, its account is bound to the role of keep, its volume holds the file."""
     pod = manifest("Deployment")["spec"]["template"]["spec"]
     (container,) = pod["containers"]
-    words = [str(word) for word in container["command"][1:]]
+    words = [str(word) for word in container["args"]]
     file = tmp_path / "keep.yaml"
     file.write_text(manifest("ConfigMap")["data"]["keep.yaml"])
     nodes.make("n1", labels={"pool": "licences"})
