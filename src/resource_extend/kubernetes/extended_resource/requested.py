@@ -1,14 +1,15 @@
 """What pods ask for and hold, by the scheduler's own sum.
 
 A pod asks for its containers and sidecars together, or for the most that one of its init containers needs beside the
-sidecars started before it, whichever is more, plus its overhead. Pods that ended hold nothing.
+sidecars started before it, whichever is more, plus its overhead. What the pod as a whole asks for (its own cpu, memory
+and huge pages, Kubernetes 1.34) stands in place of that sum. Pods that ended hold nothing.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from lightkube.models.core_v1 import Container, Pod
+from lightkube.models.core_v1 import Container, Pod, PodSpec
 
 from resource_extend.kubernetes.extended_resource.objects import bound_to, pod_name, takes_room
 from resource_extend.kubernetes.extended_resource.quantities import read_quantity
@@ -42,7 +43,7 @@ def pod_requests(pod: Pod) -> Amounts:
         else:
             own = _sum([sidecars, own])
         starting = _most(starting, own)
-    total = _most(_sum([running, sidecars]), starting)
+    total = {**_most(_sum([running, sidecars]), starting), **_requests(pod.spec)}
     overhead = {name: read_quantity(str(text)) for name, text in (pod.spec.overhead or {}).items()}
     return _sum([total, overhead])
 
@@ -67,8 +68,8 @@ def by_node(pods: Iterable[Pod]) -> dict[str, list[Pod]]:
     return grouped
 
 
-def _requests(container: Container) -> Amounts:
-    requests = (container.resources.requests if container.resources else None) or {}
+def _requests(asking: Container | PodSpec) -> Amounts:
+    requests = (asking.resources.requests if asking.resources else None) or {}
     return {name: read_quantity(str(text)) for name, text in requests.items()}
 
 
