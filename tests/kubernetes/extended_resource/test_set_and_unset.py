@@ -180,6 +180,14 @@ def test_dry_run_in_the_client_shows_the_command(run: Run, nodes: Nodes) -> None
     assert not [call for call in nodes.server.calls if call[0] == "PATCH"]
 
 
+def test_the_summary_of_a_dry_run_claims_nothing(run: Run, nodes: Nodes) -> None:
+    """The line about many nodes says that it was a dry run, as each line of the table does."""
+    nodes.make("n1")
+    nodes.make("n2")
+
+    assert "2 set (dry run)\n" == run("set", f"{NAME}=2", "--all", "--dry-run=client").err
+
+
 def test_dry_run_in_the_server_stores_nothing(run: Run, nodes: Nodes) -> None:
     """--dry-run=server sends the patch, and the node stays as it is."""
     nodes.make("n1")

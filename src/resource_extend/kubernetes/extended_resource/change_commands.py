@@ -160,7 +160,7 @@ def _show_results(results: Sequence[Result], dry_run: DryRun, form: str, warning
         output.show(document, form)
     complain(warnings)
     if len(results) != 1 or not good:
-        say(summary(results))
+        say(summary(results) + output.dry_mark(dry_run))
     if not good:
         sys.exit(1)
 

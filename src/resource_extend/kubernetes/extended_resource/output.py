@@ -77,14 +77,13 @@ def show_rows(rows: Sequence[Row]) -> None:
 
 def show_results(results: Sequence[Result], dry_run: DryRun) -> None:
     """The table of what was changed, and for a dry run in the client the commands that kubectl would need."""
-    tried = " (dry run)" if dry_run is not DryRun.NONE else ""
     show_table(
         ("NODE", "RESOURCE", "OUTCOME", "BEFORE", "AFTER", "NOTE"),
         [
             (
                 result.node,
                 result.name,
-                result.outcome.value + tried,
+                result.outcome.value + dry_mark(dry_run),
                 _count_cell(result.before),
                 _count_cell(result.after),
                 "; ".join([*([result.message] if result.message else []), *result.warnings]),
@@ -96,6 +95,11 @@ def show_results(results: Sequence[Result], dry_run: DryRun) -> None:
         for result in results:
             if result.operations:
                 console().print(_kubectl(result), soft_wrap=True)
+
+
+def dry_mark(dry_run: DryRun) -> str:
+    """What is added to an outcome that was not brought about."""
+    return "" if dry_run is DryRun.NONE else " (dry run)"
 
 
 def show_line(result: Result, form: str) -> None:
