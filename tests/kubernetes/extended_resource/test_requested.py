@@ -48,7 +48,11 @@ def test_a_pods_request(spec: dict[str, Any], count: int) -> None:
 
 def test_what_a_pod_asks_for_as_a_whole() -> None:
     """The pod's own cpu and memory stand in place of its containers' sum; its extended resources are still summed."""
-    asked = {"containers": [container(2)], "resources": {"requests": {"cpu": "3"}}, "overhead": {"cpu": "1"}}
+    asked: dict[str, Any] = {
+        "containers": [container(2)],
+        "resources": {"requests": {"cpu": "3"}},
+        "overhead": {"cpu": "1"},
+    }
 
     assert {NAME: Fraction(2), "cpu": Fraction(4)} == pod_requests(pod(**asked))
 
