@@ -1,6 +1,8 @@
 """What goes wrong between the tool and the API server, and what is said of it."""
 
 import json
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -225,11 +227,20 @@ def test_some_nodes_fail_and_the_summary_says_which(run: Run, nodes: Nodes) -> N
     assert '404 nodes "n3" not found' in ran.out
 
 
-def test_a_stopped_run_accounts_for_every_node(run: Run, nodes: Nodes) -> None:
+def interrupt_twice() -> None:
+    """Ctrl-C by somebody without patience: the second one comes while the program waits for what had begun."""
+    interrupt()
+    time.sleep(0.2)
+    interrupt()
+    time.sleep(0.2)
+
+
+@pytest.mark.parametrize("signals", [interrupt, interrupt_twice])
+def test_a_stopped_run_accounts_for_every_node(run: Run, nodes: Nodes, signals: Callable[[], None]) -> None:
     """Ctrl-C ends what had begun and lists what was not tried; nothing is half-done."""
     for number in range(6):
         nodes.make(f"n{number}", kubelet=False)
-    nodes.server.faults = [Fault("PATCH", "/api/v1/nodes/n1/status", meddle=interrupt, delay=0.1)]
+    nodes.server.faults = [Fault("PATCH", "/api/v1/nodes/n1/status", meddle=signals, delay=0.1)]
 
     ran = run("set", f"{NAME}=1", "--all", "--parallel", "1", "--wait", "-o", "json")
 

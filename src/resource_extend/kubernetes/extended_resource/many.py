@@ -31,9 +31,17 @@ def on_each(
                 future.result()
                 step()
         except KeyboardInterrupt:
-            pool.shutdown(wait=True, cancel_futures=True)
+            _end(pool)
             raise Interrupted(_finished(futures)) from None
     return [future.result() for future in futures]
+
+
+def _end(pool: ThreadPoolExecutor) -> None:
+    """Wait for what has begun, also when the signal comes again: an account of it is worth some seconds."""
+    try:
+        pool.shutdown(wait=True, cancel_futures=True)
+    except KeyboardInterrupt:
+        _end(pool)
 
 
 def _finished(futures: Sequence["Future[Made]"]) -> dict[int, object]:
