@@ -141,7 +141,9 @@ def _answer(group: Group, draft: Draft, values: dict[str, str], shared: bool) ->
     annotations = _filled([*(match.annotations for match in parts), group.annotations], values)
     names = [name for match in parts for name in match.cdi_names] + list(group.cdi_names)
     cdi_names = dict.fromkeys(fill(name, values) for name in names)
-    return DeviceAnswer(tuple(nodes), tuple(mounts), env, annotations, tuple(cdi_names))
+    answer = DeviceAnswer(tuple(nodes), tuple(mounts), env, annotations, tuple(cdi_names))
+    # Thousands of counted devices share the one empty answer.
+    return NOTHING if answer == NOTHING else answer
 
 
 def _filled(texts: list[tuple[tuple[str, str], ...]], values: dict[str, str]) -> tuple[tuple[str, str], ...]:
