@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import sys
@@ -241,6 +242,12 @@ async def test_sighup_reads_the_configuration(tmp_path: Path) -> None:
         process.send_signal(signal.SIGHUP)
         await kubelet.wait_for(NAME, allocatable=4)
         assert process.returncode is None
+        await kubelet.restart()
+        await kubelet.wait_for(NAME, allocatable=4)
+        process.terminate()
+        _, log = await process.communicate()
+        events = [json.loads(line)["event"] for line in log.decode().splitlines()]
+        assert "configuration taken" in events, "every line of the log is JSON"
 
 
 @story

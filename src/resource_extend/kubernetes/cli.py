@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
     from resource_extend.kubernetes.inspection import Found
     from resource_extend.kubernetes.model import Config
+
+# gRPC's core writes lines of its own to stderr, in the middle of a JSON log.
+os.environ.setdefault("GRPC_VERBOSITY", "NONE")
 
 POD_RESOURCES_SOCKET = "/var/lib/kubelet/pod-resources/kubelet.sock"
 
