@@ -23,8 +23,6 @@ FORBIDDEN = frozenset(
     "types typing uuid warnings weakref yaml".split()
 )
 STORES = "resource_extend.store."
-SQLITE = "resource_extend.store.sqlite"
-ETCD = "resource_extend.store.etcd"
 
 
 @dataclass(frozen=True)
@@ -37,7 +35,7 @@ class Run:
 
 @dataclass(frozen=True)
 class VerbSet:
-    """What a verb runs whatever the store, and what it runs beside that, by the store module that is imported first."""
+    """What a verb runs whatever the store, and what it runs beside that, by store."""
 
     run: Run
     stores: dict[str, Run] = field(default_factory=dict)
@@ -107,11 +105,11 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbS
     for verb, run in embedded.items():
         remote = etcd.get(verb, Run([], []))
         functions = sorted({*run.functions, *remote.functions})
-        base = [name for name in run.modules if not name.startswith(STORES)]
+        both = {name for name in run.modules if name in remote.modules}
+        base = [name for name in run.modules if not name.startswith(STORES) or name in both]
         stores = {
-            first: Run([name for name in modules if name not in base], functions)
-            for first, modules in ((SQLITE, run.modules), (ETCD, remote.modules))
-            if first in modules
+            store: Run([name for name in modules if name not in base], functions)
+            for store, modules in (("sqlite", run.modules), ("etcd", remote.modules))
         }
         found[verb] = VerbSet(Run(base, functions), stores)
     return found

@@ -23,9 +23,9 @@ class Environment:
     extend_pythonpath = False
     compile_pyc = False
     compile_workers = 0
-    # Set by `fallback` once it has chosen and examined the cache folder; `folder` is the site-packages in it.
+    force_extract = False  # `fallback` has unpacked by then.
+    # Set by `fallback`; `folder` is the site-packages below the root.
     root: "str | None" = None
-    force_extract = False
     folder = ""
 
     def __init__(self, build_id: str, entry_point: str) -> None:

@@ -6,9 +6,11 @@ program, which may need any number of compiled modules as files, from a temporar
 """
 
 import os
+import shutil
 import stat
 import sys
 import zipfile
+from pathlib import Path
 
 SITE_PACKAGES = "site-packages/"
 root = ""
@@ -32,13 +34,12 @@ def main(kind: str) -> None:
         if kind == "plugin":
             require_core(archive)
         root = cache_folder()
-        if not root or not is_safe(root) or not is_safe(os.path.dirname(site_packages(environment.build_id))):
+        if not root or not unpack(archive, site_packages(environment.build_id)):
             if kind == "plugin":
                 run_from_archive(archive, environment.entry_point)
                 return
             root = temporary_folder()
         Environment.root, Environment.folder = root, site_packages(environment.build_id)
-        Environment.force_extract = is_incomplete(archive, site_packages(environment.build_id))
     _bootstrap.bootstrap()
 
 
@@ -68,6 +69,24 @@ def cache_folder() -> str:
     return "" if noexec or not os.access(folder, os.W_OK | os.X_OK) else folder
 
 
+def unpack(archive: zipfile.ZipFile, folder: str) -> bool:
+    """Have the packages unpacked and whole in a folder that only this user or root can change; False if that fails."""
+    import _bootstrap
+
+    target = os.path.dirname(folder)
+    if not is_safe(root) or not is_safe(target):
+        return False
+    incomplete = is_incomplete(archive, folder)
+    if os.path.lexists(target) and not incomplete:
+        return True
+    try:
+        _bootstrap.extract_site_packages(archive, Path(target), force=incomplete)
+    except OSError:
+        shutil.rmtree(f"{target}.tmp", ignore_errors=True)
+        return False
+    return True
+
+
 def is_safe(folder: str) -> bool:
     """Whether only this user or root can have put anything into a folder; one that is not there yet is."""
     try:
@@ -95,7 +114,6 @@ def is_incomplete(archive: zipfile.ZipFile, folder: str) -> bool:
 def temporary_folder() -> str:
     """Return a private folder that is removed when the program ends."""
     import atexit
-    import shutil
     import tempfile
 
     folder = tempfile.mkdtemp(prefix="resource-extend-")
@@ -105,9 +123,9 @@ def temporary_folder() -> str:
 
 def core_name() -> str:
     """Return the name of msgspec's compiled core for this interpreter in the archive."""
-    from importlib.machinery import EXTENSION_SUFFIXES
+    import _imp
 
-    return f"{SITE_PACKAGES}msgspec/_core{EXTENSION_SUFFIXES[0]}"
+    return f"{SITE_PACKAGES}msgspec/_core{_imp.extension_suffixes()[0]}"
 
 
 def require_core(archive: zipfile.ZipFile) -> None:

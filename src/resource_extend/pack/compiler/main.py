@@ -6,7 +6,7 @@ Reads a JSON request on stdin:
     modules     [name, is a package, path inside the archive, source, is our own]
     start, extension    the module that comes first, the one that loads msgspec
     verbs       verb -> [modules to run at once, in order, functions that they call, stores];
-                stores: module imported first -> [modules, functions]
+                stores: store -> [modules, functions]
     plugin, plugin_class    what to start
 
 Writes the lengths of two heads in 8 bytes each, the heads (boot code; start module and index), and the code that the
