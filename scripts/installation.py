@@ -8,6 +8,7 @@ complete and on disk, it gets its mode, and one rename puts it into its place.
 import argparse
 import hashlib
 import os
+import shlex
 import shutil
 import stat
 import subprocess
@@ -105,8 +106,9 @@ def install(sources: list[Path], folder: Path, replace: bool) -> None:
 def _examined(source: Path, folder: Path) -> PluginFile:
     """Check that a file will run here as core runs it, and ask it its kind."""
     target = folder / source.stem
-    if target.is_dir() and not target.is_symlink():
-        raise InstallError(f"{target}: is a folder where the plugin file should go")
+    if os.path.lexists(target) and not (target.is_symlink() or target.is_file()):
+        what = "a folder" if target.is_dir() else "no file, and stands"
+        raise InstallError(f"{target}: is {what} where the plugin file should go")
     content = source.read_bytes()
     _check_interpreter(source, content.partition(b"\n")[0])
     answers = []
@@ -139,7 +141,7 @@ def _check_interpreter(source: Path, first_line: bytes) -> None:
     except (OSError, subprocess.CalledProcessError, ValueError):
         raise InstallError(
             f"{source}: its first line names {interpreter}, which is no Python that runs here; "
-            "install it, or build for another interpreter (README, Installing)"
+            "install it, or build for another interpreter (docs/installing.md)"
         ) from None
     if version < OLDEST_PYTHON:
         found = ".".join(map(str, version))
@@ -186,7 +188,7 @@ def _keep(target: Path) -> Path:
 
 def _report(plugin: PluginFile, kept: Path | None, changed: bool) -> None:
     if kept:
-        print(f"{plugin.target}: replaced; to go back: mv {kept} {plugin.target}")
+        print(f"{plugin.target}: replaced; to go back: {shlex.join(['mv', str(kept), str(plugin.target)])}")
     else:
         print(f"{plugin.target}: {'installed' if changed else 'already there, unchanged'}")
 

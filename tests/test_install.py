@@ -164,6 +164,20 @@ def test_the_old_file_is_kept_outside(project: Project) -> None:
     assert 0o755 == stat.S_IMODE((project.folder / "resource-gpu").stat().st_mode)
 
 
+def test_the_way_back_holds_for_every_folder(project: Project) -> None:
+    """The command that brings the old file back can be typed as it is printed, whatever the folder is called."""
+    project.folder = project.folder / "core's own; plugins"
+    project.folder.mkdir()
+    project.install()
+    old = (project.folder / "resource-gpu").read_bytes()
+    project.change("gpu")
+    found = re.search("; to go back: (mv .*)", project.install("--replace"))
+
+    assert found
+    subprocess.run(["/bin/sh", "-c", found[1]], check=True)
+    assert old == (project.folder / "resource-gpu").read_bytes()
+
+
 def test_every_replaced_file_is_kept(project: Project) -> None:
     """Three builds one after the other leave two old files; each is kept once, however often it comes back."""
     project.install()
@@ -285,6 +299,13 @@ def test_a_folder_in_the_place_of_a_plugin_is_named(project: Project) -> None:
     (project.folder / "resource-gpu").mkdir()
 
     assert "resource-gpu: is a folder where the plugin file should go" in project.fail("--replace")
+
+
+def test_what_is_no_file_in_the_place_of_a_plugin_is_named(project: Project) -> None:
+    """A pipe called like the plugin is not waited for, and cannot be kept: it is refused."""
+    os.mkfifo(project.folder / "resource-gpu")
+
+    assert "resource-gpu: is no file, and stands where the plugin file should go" in project.fail("--replace")
 
 
 def test_nothing_built_is_said(project: Project) -> None:
