@@ -208,7 +208,7 @@ def test_all_of_yaml(text: str, value: Any) -> None:
     ("text", "reason"),
     [
         ("a: [", "expected the node content, but found '<stream end>' at line 1"),
-        ("a: b\n\tc: d", "found character '...' that cannot start any token at line 2"),
+        ("a: b\n\tc: d", "found character '\\t' that cannot start any token at line 2"),
         ("a: b\nc: d: e", "mapping values are not allowed here at line 2"),
         ("a: 1\nb: 2\na: 3", "mapping key 'a' is doubled at line 3"),
         ("x:\n  a: 1\n  'a': 3", "mapping key 'a' is doubled at line 3"),
@@ -216,7 +216,7 @@ def test_all_of_yaml(text: str, value: Any) -> None:
         ("x: y\na: &x [*x]", "an alias inside its own anchor at line 2"),
         ("a: 1\n<<: foo", "<< merges mappings only at line 2"),
         ("a: 1\n<<: [{b: c}, ~]", "<< merges mappings only at line 2"),
-        ("a: b\n---\nc: d", "but found another document at line 2"),
+        ("a: b\n---\nc: d", "expected a single document in the stream but found another document at line 2"),
         ("a: b\nc: \x07", "character 0x7 is not allowed at line 2"),
         ("a: 'b", "found unexpected end of stream at line 1"),
     ],

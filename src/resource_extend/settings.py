@@ -4,6 +4,7 @@ import posix
 
 from msgspec import Struct
 
+from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import SettingsError
 from resource_extend.yaml_subset import Quoted, Unsure, parse
 
@@ -86,9 +87,9 @@ def _etcd(etcd: "_Section") -> EtcdSettings:
         machines,
         etcd.text("prefix", "/eru"),
         etcd.text("lock_prefix", "__lock__/eru"),
-        etcd.text("ca", ""),
-        etcd.text("cert", ""),
-        etcd.text("key", ""),
+        etcd.path("ca"),
+        etcd.path("cert"),
+        etcd.path("key"),
         auth.text("username", ""),
         auth.text("password", ""),
     )
@@ -106,7 +107,7 @@ def _etcd(etcd: "_Section") -> EtcdSettings:
 
 def _sqlite_path(path: str, sqlite: "_Section") -> str:
     """Return the database's path; a relative one is relative to the configuration file."""
-    database = sqlite.text("path", "")
+    database = sqlite.path("path")
     if not database.strip():
         raise SettingsError("config invalid: sqlite.path is required, but blank")
     # Never a bare name: SQLite takes some of them (":memory:", "file:...") for something else than a file.
@@ -117,10 +118,10 @@ def _sqlite_path(path: str, sqlite: "_Section") -> str:
 class _Section:
     """One mapping of the file, read key by key; says where a wrong type stands."""
 
-    __slots__ = ("_path", "_prefix", "_values", "given")
+    __slots__ = ("_file", "_prefix", "_values", "given")
 
-    def __init__(self, path: str, prefix: str, values: "dict[str, Any] | None") -> None:
-        self._path = path
+    def __init__(self, file: str, prefix: str, values: "dict[str, Any] | None") -> None:
+        self._file = file
         self._prefix = prefix
         self._values = values or {}
         self.given = values is not None
@@ -129,7 +130,7 @@ class _Section:
         value = self._values.get(key)
         if value is not None and not isinstance(value, dict):
             raise self._wrong("object", value, key)
-        return _Section(self._path, f"{self._prefix}{key}.", value)
+        return _Section(self._file, f"{self._prefix}{key}.", value)
 
     def text(self, key: str, default: str) -> str:
         value = self._values.get(key)
@@ -138,6 +139,12 @@ class _Section:
         if not isinstance(value, str):
             raise self._wrong("str", value, key)
         return str(value)
+
+    def path(self, key: str) -> str:
+        value = self.text(key, "")
+        if "\0" in value:  # the system takes it for the path's end
+            raise SettingsError(f"config invalid: {self._prefix}{key} holds a null character")
+        return value
 
     def texts(self, key: str) -> list[str] | None:
         value = self._values.get(key)
@@ -156,8 +163,9 @@ class _Section:
             return default
         if _type_name(value) != "int":
             raise self._wrong("int", value, key)
-        if len(value) > 19:  # Python refuses to read thousands of digits
-            raise SettingsError(f"{self._path}: integer out of range at {self._prefix}{key}")
+        # The length first: Python refuses to read thousands of digits.
+        if len(value) > 20 or not INT64_MIN <= int(value) <= INT64_MAX:
+            raise SettingsError(f"{self._file}: integer out of range at {self._prefix}{key}")
         return int(value)
 
     def duration(self, key: str, default: float) -> float:
@@ -167,11 +175,11 @@ class _Section:
         seconds = _seconds(value) if isinstance(value, str) else None
         if seconds is None or seconds <= 0:
             name = f"{self._prefix}{key}"
-            raise SettingsError(f"{self._path}: expected a duration such as 30s or 1m30s at {name}")
+            raise SettingsError(f"{self._file}: expected a duration such as 30s or 1m30s at {name}")
         return seconds
 
     def _wrong(self, expected: str, value: "Any", key: str) -> SettingsError:
-        return SettingsError(f"{self._path}: expected {expected}, got {_type_name(value)} at {self._prefix}{key}")
+        return SettingsError(f"{self._file}: expected {expected}, got {_type_name(value)} at {self._prefix}{key}")
 
 
 def _seconds(text: str) -> float | None:

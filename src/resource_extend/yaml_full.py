@@ -29,8 +29,12 @@ def parse_fully(path: str, text: str) -> "Any":
         return None if node is None else _value(path, node, {})
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        # PyYAML quotes names of anchors and tags: `password: *s3cret` must not show.
-        reason = re.sub(r"'[^'<][^']+'", "'...'", str(error.problem or error.context))
+        reason = str(error.problem or error.context)
+        if reason.startswith("but "):
+            reason = f"{error.context} {reason}"
+        # PyYAML quotes names of anchors and tags, and `password: *s3cret` must not show: single characters and its own
+        # `<block end>` may.
+        reason = re.sub(r"('(?:[^']?|\\.|<[^']*)')|'[^']*'", lambda quoted: quoted[1] or "'...'", reason)
         raise SettingsError(f"{path}: {reason} at line {mark.line + 1 if mark else 1}") from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1

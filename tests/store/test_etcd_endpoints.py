@@ -55,6 +55,7 @@ def test_endpoint(text: str, host: str, port: int, tls: bool | None, shown: str)
         ("user:s3cret://x@etcd:21", "etcd:21 must begin with http:// or https://"),
         ("://etcd:21", "etcd:21 must begin with http:// or https://"),
         ("http://etcd:0", "http://etcd:0 must end with its port, a number from 1 to 65535"),
+        ("etcd:" + "1" * 5000, f"etcd:{'1' * 5000} must end with its port, a number from 1 to 65535"),
         ("http://etcd:65536", "http://etcd:65536 must end with its port, a number from 1 to 65535"),
         ("http://etcd:x", "http://etcd:x must end with its port, a number from 1 to 65535"),
         ("http://etcd:²", "http://etcd:² must end with its port, a number from 1 to 65535"),

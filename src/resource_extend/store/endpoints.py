@@ -90,7 +90,7 @@ def parse_endpoint(text: str) -> Endpoint:
         raise _invalid(shown, "has no port")
     if not host:
         raise _invalid(shown, "has no host")
-    if not (port.isascii() and port.isdigit() and 0 < int(port) < 65536):
+    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
         raise _invalid(shown, "must end with its port, a number from 1 to 65535")
     return Endpoint(_host(host, shown), int(port), scheme == "https" if separator else None, shown)
 
