@@ -270,6 +270,27 @@ async def test_killed_process_is_followed_by_the_next(tmp_path: Path) -> None:
 
 
 @story
+async def test_program_that_was_unpacked_with_tls_starts_again_without(tmp_path: Path) -> None:
+    """What loaded OpenSSL before the command began is left behind: the same process, with none of it mapped."""
+    config = tmp_path / "config.yaml"
+    write(config, tmp_path / "plugins", f"{{name: {NAME}, counter: 2}}")
+    code = "import hashlib, ssl; from resource_extend.kubernetes.cli import main; main()"
+    command = (sys.executable, "-c", code, "run", "--config", str(config), "--listen", f"unix:{tmp_path}/p.sock")
+    async with FakeKubelet(tmp_path / "plugins") as kubelet:
+        process = await asyncio.create_subprocess_exec(*command, stderr=asyncio.subprocess.PIPE)
+        await kubelet.wait_for(NAME, allocatable=2)
+        await until((tmp_path / "p.sock").exists)
+        mapped = Path(f"/proc/{process.pid}/maps").read_text()
+        process.terminate()
+        _, log = await process.communicate()
+    assert 0 == process.returncode
+    assert f"pid={process.pid} " in log.decode()
+    assert "cygrpc" in mapped
+    assert "_ssl." not in mapped
+    assert "_hashlib." not in mapped
+
+
+@story
 async def test_wrong_configuration_at_the_start(tmp_path: Path) -> None:
     """A configuration that is wrong at the start ends the process with one line that names file and line."""
     config = tmp_path / "config.yaml"

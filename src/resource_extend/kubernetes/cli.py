@@ -219,6 +219,10 @@ def _print_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:2] == ["run"]:
+        from resource_extend.kubernetes.lean import start_again_without_tls
+
+        start_again_without_tls()
     device_plugin(prog_name="device-plugin")
 
 

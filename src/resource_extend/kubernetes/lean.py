@@ -1,19 +1,40 @@
 """Leaving OpenSSL out of the daemon: 5 of its 50 MiB, for a process that speaks over unix sockets and plain HTTP only.
 
 asyncio and hashlib take OpenSSL along where it is there and do without where it is not; `None` in `sys.modules` is the
-interpreter's own way of saying that it is not. The metrics library only wants the names of types for a TLS server
-that is never started. Nothing here acts unless `leave_out_tls` was called, first thing in the process.
+interpreter's own way of saying that it is not. The metrics library only wants the names of types for a TLS server that
+is never started. Nothing here acts unless the `run` command asks for it, first thing in its process.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import types
 from collections.abc import Iterator
 from typing import Any, cast
 
 OPENSSL = ("ssl", "_hashlib")
+AGAIN = "DEVICE_PLUGIN_STARTED_AGAIN"
+
+
+def start_again_without_tls() -> None:
+    """Start this very process again when what unpacked the program has loaded OpenSSL; returns when that is not so.
+
+    A program that was unpacked to a temporary folder goes on as it is: whoever unpacked it has to remove that folder.
+    """
+    if os.environ.pop(AGAIN, "") or not any(sys.modules.get(name) for name in OPENSSL):
+        return
+    here = os.path.realpath(__file__)
+    if any(here.startswith(os.path.realpath(folder) + os.sep) for folder in _temporary_folders()):
+        return
+    os.environ[AGAIN] = "1"
+    code = f"import sys; sys.path[:] = {sys.path!r}; from resource_extend.kubernetes.cli import main; main()"
+    os.execv(sys.executable, [sys.executable, "-I", "-c", code, *sys.argv[1:]])  # noqa: S606 - our own program
+
+
+def _temporary_folders() -> list[str]:
+    return [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"]  # noqa: S108 - looked at, not used
 
 
 def leave_out_tls() -> None:
