@@ -193,6 +193,9 @@ class Bench:
                 await asyncio.sleep(0.5)
                 if turn == 0:
                     before = self._left(process, base)
+            # A connection of the last restart may be closing still; what leaks stays.
+            with contextlib.suppress(AssertionError):
+                await until(lambda: process.descriptors <= before[0], 5)
             after = self._left(process, base)
         self.tell("offered again after kubelet.sock is back, worst of 10", max(times), "s", 2.0)
         for what, one, ten in zip(("descriptors", "threads", "sockets"), before, after, strict=True):

@@ -1,0 +1,3 @@
+module core_client
+
+go 1.19
