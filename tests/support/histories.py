@@ -124,7 +124,7 @@ class History(RuleBasedStateMachine):
 
     def _answer(self, verb: str, **request: Any) -> Any:
         answer, text = self._call(verb, **request)
-        assert "" == text, (verb, request)
+        assert "" == text, f"{verb} {request}: {text}"
         return answer
 
     def _stored(self, node: str) -> str | None:
