@@ -61,4 +61,4 @@ def is_text(data: bytes) -> bool:
         UnicodeDecodeError: the text is not UTF-8.
     """
     str(data, "utf-8")
-    return b"\\ud" not in data and b"\\uD" not in data
+    return b"\\" not in data or (b"\\ud" not in data and b"\\uD" not in data)

@@ -110,15 +110,20 @@ class CapacityQuery:
         except UnicodeDecodeError:
             plain = False
         result = {}
+        before: bytes | None = None
+        answer = self._unknown
         for node in nodes:
             value = values.get(node)
-            if value is None:
+            if value == before:
+                pass  # equal nodes often stand together
+            elif value is None:
                 answer = self._unknown
             else:
                 try:
                     answer = self._of_value(value) if plain else self._of_record(decoded(node, value))
                 except (DecodeError, ResourceError, RecursionError):
                     answer = self._of_record(decoded(node, value))
+            before = value
             if answer is not None:
                 result[node] = answer
         return result
@@ -179,7 +184,7 @@ class CapacityQuery:
         if not usage.disks:
             return whole.left
         left = list(whole.left)
-        lanes = self.demand.lanes
+        pack = self.demand.packed
         before = ""
         for disk in usage.disks:
             device = disk.device
@@ -187,17 +192,23 @@ class CapacityQuery:
             if known is None or device <= before:
                 return None
             before = device
-            index, mounts, quota = known
-            one = quota[0] - disk.read_iops
-            two = quota[1] - disk.write_iops
-            three = quota[2] - disk.read_bps
-            four = quota[3] - disk.write_bps
-            if disk.mounts != mounts or not (
-                0 <= one <= quota[0] and 0 <= two <= quota[1] and 0 <= three <= quota[2] and 0 <= four <= quota[3]
+            index, mounts, (one, two, three, four) = known
+            rest = (one - disk.read_iops, two - disk.write_iops, three - disk.read_bps, four - disk.write_bps)
+            reads, writes, read_bytes, written_bytes = rest
+            # Written out: this runs for each disk of each node.
+            if (
+                reads < 0
+                or writes < 0
+                or read_bytes < 0
+                or written_bytes < 0
+                or reads > one
+                or writes > two
+                or read_bytes > three
+                or written_bytes > four
+                or disk.mounts != mounts
             ):
                 return None
-            if lanes:
-                left[index] = self.demand.packed_left((one, two, three, four))
+            left[index] = pack(rest)
         return left
 
     def _slots(self, whole: _Whole, usage: Resource, left: list[int]) -> int:

@@ -75,36 +75,35 @@ def count_normals(layout: "Layout", used: list[int], unused: list[int], left: li
         if free // layout.pass_size < most:
             # Not even all bytes together reach the cap, so every device that can be opened is opened.
             return make_passes(layout, sorted(used + openable), list(left), most)
-    keys = list(used)
     while True:
-        count = make_passes(layout, sorted(keys), list(left), most)
+        count = make_passes(layout, list(used), list(left), most)
         if count >= most or not openable:
             return count
-        keys.append(openable.pop(0))
+        used = sorted([*used, openable.pop(0)])
 
 
 def count_beside_monopoly(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
     """Count where monopoly bindings are beside normal ones or mounts (14.4, form 5)."""
-    used, unused = list(used), list(unused)
-    bound = bound_of(layout.demand, most, len(unused))
+    demand = layout.demand
+    bound = bound_of(demand, most, len(unused))
     while True:
         rest = list(left)
         devices = monopoly_devices(layout, unused, rest)
         count = len(devices)
-        if not devices:
+        if not count:
             return 0  # passes and openings only make it less
-        if not layout.demand.coupled or _undisturbed(layout, used, devices, rest):
+        if not demand.coupled or _undisturbed(layout, used, devices, rest):
             # What passes take changes nothing for the monopoly slots, so only passes up to their number matter.
-            passes = make_passes(layout, sorted(used), list(left), min(count, most))
+            passes = make_passes(layout, list(used), list(left), min(count, most))
         else:
             rest = list(left)
-            passes = make_passes(layout, sorted(used), rest, bound)
+            passes = make_passes(layout, list(used), rest, bound)
             count = len(monopoly_devices(layout, unused, rest))
         opened = promotable(layout, unused) if passes < min(count, most) else None
         if opened is None:
             return min(passes, count, most)
-        unused.remove(opened)
-        used.append(opened)
+        unused = [key for key in unused if key != opened]
+        used = sorted([*used, opened])
 
 
 def _undisturbed(layout: "Layout", used: list[int], devices: list[int], rest: list[int]) -> bool:

@@ -84,12 +84,19 @@ class Demand:
 
     def packed_left(self, left: "Numbers") -> int:
         """Return what is left of a disk. Of an overbooked one nothing is: not even a quota of 0 fits (7.1)."""
-        if min(left) < 0:
-            return self.guard - (self.guard >> LANE - 1)
+        return self.guard - (self.guard >> LANE - 1) if min(left) < 0 else self.packed(left)
+
+    def packed(self, left: "Numbers") -> int:
+        """Return what is left of a disk that is not overbooked."""
         packed = self.guard
         shift = 0
         for members in self.lanes:
-            packed += min([left[dimension] // unit for dimension, unit in members]) << shift
+            least = _NUMBER
+            for dimension, unit in members:
+                share = left[dimension] // unit
+                if share < least:  # noqa: PLR1730 - min() is a call, for each disk of each node
+                    least = share
+            packed += least << shift
             shift += LANE
         return packed
 

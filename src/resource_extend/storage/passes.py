@@ -30,6 +30,9 @@ def make_passes(layout: "Layout", keys: list[int], left: list[int], bound: int, 
     while count < bound:
         repeated = _on_first(layout, keys, left, bound - count)
         if repeated:
+            if runs is None:
+                count += repeated
+                continue
             choices = [keys[0]] * len(layout.normals)
         else:
             if keys and layout.normals and not _fits_any(layout, keys[0], left):
@@ -55,25 +58,27 @@ def _on_first(layout: "Layout", keys: list[int], left: list[int], bound: int) ->
     if not keys or not layout.normals:
         return 0
     key = keys[0]
-    count = bound
-    if layout.pass_size:
-        count = min(count, key // layout.pass_size)
-    if count <= 0 or key < 0:
+    if key < 0:
         return 0
+    if layout.pass_size:
+        bound = min(bound, key // layout.pass_size)
+        if not bound:
+            return 0
     disk = layout.disk_of[key & layout.mask]
-    guard = layout.demand.guard
-    totals = layout.mount_totals
-    need = layout.pass_quota + totals.get(disk, 0) if totals else layout.pass_quota
-    count = min(count, times(left[disk], need, guard))
+    guard, totals = layout.demand.guard, layout.mount_totals
+    need = layout.pass_quota
+    if totals:
+        need += totals.get(disk, 0)
+        for other, total in totals.items():
+            if other != disk:
+                bound = min(bound, times(left[other], total, guard))
+    bound = min(bound, times(left[disk], need, guard))
+    keys[0] = key - bound * layout.pass_size
+    left[disk] -= bound * need
     for other, total in totals.items():
         if other != disk:
-            count = min(count, times(left[other], total, guard))
-    keys[0] = key - count * layout.pass_size
-    left[disk] -= count * need
-    for other, total in totals.items():
-        if other != disk:
-            left[other] -= count * total
-    return count
+            left[other] -= bound * total
+    return bound
 
 
 def _fits_any(layout: "Layout", key: int, left: list[int]) -> bool:
