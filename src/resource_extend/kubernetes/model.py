@@ -180,10 +180,3 @@ class Config:
     folders: Folders = field(default_factory=Folders)
     listen: str = ""
     log_format: str = "text"
-
-
-# Written beside this one and used by the daemon:
-#   config.load_config(path: str) -> Config                              ConfigError: file:line: text
-#   devices.allocation.preferred(policy, available: list[Device], must_include: list[str], size: int) -> list[str]
-#   devices.allocation.combine(resource: Resource, devices: list[Device]) -> DeviceAnswer      AllocationError
-#   cdi.write_spec(folder: str, resource: Resource, devices: list[Device]) / cdi.remove_spec(folder: str, name: str)
