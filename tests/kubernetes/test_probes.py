@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import socket
 import subprocess
 import sys
 import time
@@ -23,7 +24,7 @@ from resource_extend.kubernetes.logs import JsonLines, TextLines
 from resource_extend.kubernetes.model import Device, Resource
 from resource_extend.kubernetes.probes import ListenError, ProbeServer
 from resource_extend.kubernetes.service import Service
-from resource_extend.kubernetes.sockets import SocketError
+from resource_extend.kubernetes.sockets import SocketError, is_dead
 from resource_extend.kubernetes.table import DeviceTable
 from support.device_plugin import NAME, RULES, Listed, Ours, numbered, story, until
 
@@ -143,6 +144,29 @@ def test_addresses_that_cannot_be_used(tmp_path: Path) -> None:
     for address in (f"unix:{tmp_path}/p.sock", "127.0.0.1:1", "nonsense"):
         with pytest.raises(PluginError, match="no answer on"):
             ask_probe(address, "/livez", 1)
+
+
+def test_path_that_is_somebody_elses(tmp_path: Path) -> None:
+    """A file, and a socket that somebody listens on, are refused and stay; a socket without an owner is taken over."""
+    loop = asyncio.new_event_loop()
+    path = tmp_path / "p.sock"
+    path.write_text("precious")
+    with pytest.raises(ListenError, match="cannot listen on"):
+        ProbeServer(None, f"unix:{path}", loop)  # type: ignore[arg-type]
+    assert "precious" == path.read_text()
+    path.unlink()
+    with socket.socket(socket.AF_UNIX) as owner:
+        owner.bind(str(path))
+        owner.listen()
+        with pytest.raises(ListenError, match="cannot listen on"):
+            ProbeServer(None, f"unix:{path}", loop)  # type: ignore[arg-type]
+        assert not is_dead(str(path))
+    server = ProbeServer(None, f"unix:{path}", loop)  # type: ignore[arg-type]
+    path.unlink()
+    path.write_text("precious")
+    server.close()
+    loop.close()
+    assert "precious" == path.read_text()
 
 
 @story

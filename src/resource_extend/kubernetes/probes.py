@@ -17,6 +17,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from typing import TYPE_CHECKING, Any, Protocol
 
 from resource_extend.errors import PluginError
+from resource_extend.kubernetes import sockets
 from resource_extend.kubernetes.lean import names_of_tls
 from resource_extend.kubernetes.logs import note
 from resource_extend.kubernetes.metrics import Collector, Offered
@@ -52,6 +53,7 @@ class ProbeServer:
         self._loop = loop
         self.address = address
         self._server = _make_server(address, self._application())
+        self._socket = sockets.identity(address[len(UNIX) :]) if address.startswith(UNIX) else None
         self._thread = threading.Thread(target=self._server.serve_forever, name="probes", daemon=True)
         self._thread.start()
         note("probes", address=self.address)
@@ -66,9 +68,10 @@ class ProbeServer:
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
-        if self.address.startswith(UNIX):
+        path = self.address[len(UNIX) :]
+        if self._socket and sockets.identity(path) == self._socket:
             with contextlib.suppress(OSError):
-                os.unlink(self.address[len(UNIX) :])
+                os.unlink(path)
 
     def _application(self) -> WSGIApplication:
         with names_of_tls():
@@ -144,8 +147,8 @@ def _make_server(address: str, application: WSGIApplication) -> Any:
     try:
         if address.startswith(UNIX):
             path: Any = address[len(UNIX) :]
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+            if sockets.identity(path) and sockets.is_dead(path):
+                os.unlink(path)  # what a killed run left; anything else is not ours, and makes the bind fail
             Server.address_family, target = socket.AF_UNIX, path
         else:
             host, _, port = address.rpartition(":")
