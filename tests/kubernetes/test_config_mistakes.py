@@ -100,6 +100,9 @@ MISTAKES = [
     (f"resources: [{{{A}}}]\nlisten: 9100", 2, "listen: it must be a text: put 9100 in quotes"),
     (f"resources: [{{{A}}}]\nlisten: '::1:9100'", 2, "must be HOST:PORT"),
     (f"resources: [{{{A}}}]\nlisten: 'x:70000'", 2, "must be HOST:PORT"),
+    (f'resources: [{{{A}, env: {{"B\\n": x}}}}]', 1, "must be letters, digits and '_'"),
+    (f'resources: [{{{A}, env: {{B: "\\ud800"}}}}]', 1, "env.B: '\\ud800' has a NUL character or half"),
+    (f'resources: [{{{A}, annotations: {{b: "x\\0"}}}}]', 1, "annotations.b: 'x\\x00' has a NUL character"),
     (f"resources: [{{{A}}}]\nlogFormat: xml", 2, "it must be one of text, json"),
     (f"resources: [{{{A}}}]\nroots: {{dev: dev}}", 2, "roots.dev: 'dev' must be an absolute path"),
     (

@@ -93,6 +93,9 @@ def test_devices_come_and_go(scanner: Scan, tmp_path: Path) -> None:
         ('{"id": "a", "numa": [true]}', "'numa' must be a list of node numbers"),
         ('{"id": "a", "env": {"A": 1}}', "'env' must hold texts only"),
         ('{"id": "a", "cdi": [1]}', "'cdi' must hold texts only"),
+        ('{"id": "a", "env": {"A": "\\ud800"}}', "half of a surrogate pair"),
+        ('{"id": "a", "env": {"A\\u0000": ""}}', "has a NUL character"),
+        ('{"id": "a", "nodes": [{"path": "/dev/x\\u0000"}]}', "has a NUL character"),
     ],
 )
 def test_line_that_is_no_device(line: str, fault: str) -> None:

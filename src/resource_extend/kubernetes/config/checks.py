@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from resource_extend.errors import InputError
-from resource_extend.kubernetes.devices.match import check_template
+from resource_extend.kubernetes.devices.match import check_template, travels
 from resource_extend.kubernetes.devices.pattern import GLOB, REGEX, PathPattern
 from resource_extend.kubernetes.names import check_name
 
@@ -27,7 +27,9 @@ def absolute(text: str) -> str:
 
 
 def template(text: str) -> str:
-    """Check the variables of a template."""
+    """Check the variables of a template, and that its text can travel to the kubelet and into a container."""
+    if not travels(text):
+        raise InputError(f"{text!r} has a NUL character or half of a surrogate pair, which no container can get")
     return check_template(text)
 
 
@@ -79,7 +81,7 @@ def attribute(text: str) -> str:
 
 def env_key(text: str) -> str:
     """Check the name of an environment variable."""
-    if not re.match(ENV_KEY, text):
+    if not re.fullmatch(ENV_KEY, text):
         raise InputError(f"{text!r} must be letters, digits and '_', not beginning with a digit")
     return text
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from resource_extend.kubernetes.commands import CommandError, run_command
 from resource_extend.kubernetes.devices import identity
-from resource_extend.kubernetes.devices.match import Match, NodeFound
+from resource_extend.kubernetes.devices.match import Match, NodeFound, travels
 from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import Mount
 
@@ -82,6 +82,9 @@ def parse_line(line: str, where: str) -> Match:
     except ValueError as error:
         raise CommandError(f"{where}: it is no JSON object: {error}") from error
     _check(entry, KEYS, where)
+    for text in _strings(entry):
+        if not travels(text):
+            raise CommandError(f"{where}: {text!r} has a NUL character or half of a surrogate pair")
     if not entry.get("id"):
         raise CommandError(f"{where}: 'id' is missing")
     nodes = [_node(node, where) for node in entry.get("nodes", [])]
@@ -103,6 +106,16 @@ def parse_line(line: str, where: str) -> Match:
         annotations=_texts(entry.get("annotations", {}), f"{where}: 'annotations'"),
         cdi_names=tuple(_text(name, f"{where}: 'cdi'") for name in entry.get("cdi", [])),
     )
+
+
+def _strings(entry: Any) -> Iterator[str]:
+    """Give all texts of a JSON value, keys included."""
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, (dict, list)):
+        parts = [*entry, *entry.values()] if isinstance(entry, dict) else entry
+        for part in parts:
+            yield from _strings(part)
 
 
 def _check(entry: Any, keys: Mapping[str, type], where: str) -> None:

@@ -87,6 +87,11 @@ class Member(Protocol):
         ...
 
 
+def travels(text: str) -> bool:
+    """Tell whether a text can go to the kubelet, whose decoder is strict (specification, kubernetes 1.1), and on."""
+    return "\0" not in text and text == text.encode("utf-8", "replace").decode()
+
+
 def check_template(text: str) -> str:
     """Return a template. Raises InputError when it uses a variable that does not exist."""
     for name in _VARIABLE.findall(text):
