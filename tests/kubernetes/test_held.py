@@ -115,7 +115,7 @@ async def test_kubelet_that_does_not_answer(tmp_path: Path) -> None:
 
 def test_unreadable_state_is_empty(tmp_path: Path) -> None:
     """A damaged file is told and counts as nothing held."""
-    for text in ("{", "[]", "{}"):
+    for text in ("{", "[]", "{}", '{"held": 5}', '{"held": {"a.b/c": 5}}', '{"held": {"a.b/c": {"d": 5}}}'):
         (tmp_path / "held.json").write_text(text)
         assert {} == read_state(str(tmp_path / "held.json"))
 

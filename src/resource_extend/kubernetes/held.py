@@ -36,13 +36,16 @@ def read_state(path: str) -> dict[str, dict[str, list[str]]]:
     """Read what was held: resource -> device id -> namespace/pod/container. Empty when there is no readable file."""
     try:
         with open(path, encoding="utf-8") as file:
-            saved: dict[str, dict[str, list[str]]] = json.load(file)["held"]
+            saved = json.load(file)["held"]
+        return {
+            name: {device: [str(pod) for pod in pods] for device, pods in devices.items()}
+            for name, devices in saved.items()
+        }
     except FileNotFoundError:
         return {}
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         warn("held devices not readable", file=path, reason=str(error))
         return {}
-    return saved
 
 
 class HeldDevices:
