@@ -44,7 +44,17 @@ def test_check_of_a_missing_folder(config: str) -> None:
     result = call("check", "--config", config, "--plugin-dir", "/no/such/folder")
     assert 1 == result.exit_code
     assert "does not exist: is the kubelet's folder mounted here?" in result.stdout
+    assert f"{NAME}: 2 devices, 2 healthy" in result.stdout, "the devices are told all the same"
     assert f"device-plugin: {config}: 1 error\n" == result.stderr
+
+
+def test_check_of_a_hook_that_would_never_run(tmp_path: Path) -> None:
+    """A release hook without the pod resources socket is an error, and none with it."""
+    path = tmp_path / "config.yaml"
+    path.write_text(f"resources: [{{name: {NAME}, counter: 2, release: {{command: [sh]}}}}]")
+    words = ("check", "--config", str(path), "--plugin-dir", str(tmp_path))
+    assert f"error: {NAME}: 'release' never runs: it needs folders.podResources\n" in call(*words).stdout
+    assert 0 == call(*words, "--pod-resources", "/run/pods.sock").exit_code
 
 
 def test_a_mistake_is_one_line(tmp_path: Path) -> None:
@@ -89,17 +99,19 @@ def test_check_looks_at_nodes(tmp_path: Path) -> None:
     tree.node("open")
     os.chmod(tree.dev / "secret", 0o600)
     os.chmod(tree.dev / "open", 0o666)
+    tree.link("linked", "/dev/secret")
     path = tmp_path / "config.yaml"
     path.write_text(
         f"roots: {{dev: {tree.dev}, sys: {tree.sys}}}\nresources:\n"
         f"- {{name: {NAME}, paths: [{{path: /dev/secret}}]}}\n"
-        "- {name: example.com/other, paths: [{path: '/dev/[so]*'}]}\n"
+        "- {name: example.com/other, paths: [{path: '/dev/[slo]*'}]}\n"
     )
     result = call("check", "--config", str(path), "--plugin-dir", str(tmp_path))
     assert 1 == result.exit_code
     text = result.stdout
     assert "/dev/secret belongs to root:root, crw-------; only root can open it" in text
     assert "/dev/open belongs to root:root, crw-rw-rw-\n" in text
+    assert "/dev/linked belongs to root:root, crw-------" in text, "an absolute link leads into the host's own tree"
     assert f"error: /dev/secret is offered by {NAME} and by example.com/other" in text
 
 
@@ -198,6 +210,7 @@ async def test_fake_kubelet_as_a_program(tmp_path: Path) -> None:
         assert (await kubelet.do(f"wait {NAME} 0"))["ok"]
         assert {NAME: {"capacity": 0, "allocatable": 0}} == (await kubelet.do("age 301"))["result"]
         assert "see `help`" in str((await kubelet.do("nonsense"))["error"])
+        assert "see `help`" in str((await kubelet.do("fault nonsense 1"))["error"])
         helped = (await kubelet.do("help"))["result"]
         assert isinstance(helped, list)
         assert len(helped) > 10

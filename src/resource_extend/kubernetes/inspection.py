@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from resource_extend.errors import PluginError
 from resource_extend.kubernetes import sockets
+from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import AllocationError, Config, Device, DeviceAnswer, Resource, Roots
 from resource_extend.kubernetes.runner import Rules
 from resource_extend.kubernetes.service import container_answer
@@ -62,12 +63,18 @@ def check(config: Config, found: Iterable[Found]) -> Iterator[Finding]:
         path = os.path.join(config.folders.registry or config.folders.plugins, sockets.fresh_name(name))
         try:
             sockets.check_bindable(path)
+        except PluginError as error:
+            # The devices are worth knowing all the same, above all where there is no kubelet.
+            yield Finding(error=True, text=f"{name}: {error}")
+        if item.resource.release and not config.folders.pod_resources:
+            yield Finding(error=True, text=f"{name}: 'release' never runs: it needs folders.podResources")
+        if item.error:
+            yield Finding(error=True, text=f"{name}: {item.error}")
+            continue
+        try:
             size = len(build_snapshot(item.devices))
         except PluginError as error:
             yield Finding(error=True, text=f"{name}: {error}")
-            continue
-        if item.error:
-            yield Finding(error=True, text=f"{name}: {item.error}")
             continue
         healthy = sum(device.healthy for device in item.devices)
         yield Finding(error=False, text=f"{name}: {len(item.devices)} devices, {healthy} healthy, list of {size} bytes")
@@ -79,17 +86,15 @@ def check(config: Config, found: Iterable[Found]) -> Iterator[Finding]:
 
 def _check_nodes(config: Config, found: Found, owners: dict[str, str]) -> Iterator[Finding]:
     """Check the device nodes of a resource; `owners` says which resource offers a node already."""
-    name = found.resource.name
+    name, tree = found.resource.name, Tree(config.roots)
     nodes = {node.host_path: node.shared for device in found.devices for node in device.answer.nodes}
     for path, shared in sorted(nodes.items()):
         other = name if shared else owners.setdefault(path, name)
         if other != name:
             yield Finding(error=True, text=f"{path} is offered by {other} and by {name}: two pods may get it at once")
-        seen = seen_path(config.roots, path)
-        try:
-            status = os.stat(seen)
-        except OSError as error:
-            yield Finding(error=False, text=f"{name}: {path} cannot be looked at: {error.strerror}")
+        status = tree.status(path)
+        if status is None:
+            yield Finding(error=False, text=f"{name}: {path} cannot be looked at: it does not exist here")
             continue
         access = f"{path} belongs to {_user(status.st_uid)}:{_group(status.st_gid)}, {stat.filemode(status.st_mode)}"
         only_root = (
@@ -97,14 +102,6 @@ def _check_nodes(config: Config, found: Found, owners: dict[str, str]) -> Iterat
         )
         hint = "; only root can open it, a container with another user cannot" if only_root else ""
         yield Finding(error=False, text=f"{name}: {access}{hint}")
-
-
-def seen_path(roots: Roots, host_path: str) -> str:
-    """Say where this process sees a path of the host's /dev or /sys."""
-    for prefix, root in (("/dev", roots.dev), ("/sys", roots.sys)):
-        if host_path == prefix or host_path.startswith(prefix + "/"):
-            return root.rstrip("/") + host_path[len(prefix) :]
-    return host_path
 
 
 def _user(number: int) -> str:

@@ -65,7 +65,7 @@ class Console:
                     await teller
 
     async def _follow(self, reader: asyncio.StreamReader) -> None:
-        while line := (await reader.readline()).decode():
+        while line := (await reader.readline()).decode("utf-8", "replace"):
             words = line.split()
             if words == ["quit"]:
                 return
@@ -137,7 +137,7 @@ class Console:
 
     async def _fault(self, name: str, value: str) -> object:
         """Fault NAME VALUE: set a fault, as in `fault refuse 3`."""
-        old = getattr(self._kubelet.faults, name)
+        old = vars(self._kubelet.faults)[name]
         setattr(self._kubelet.faults, name, value == "true" if isinstance(old, bool) else type(old)(value))
         return self._kubelet.faults
 
