@@ -141,9 +141,10 @@ def _parse(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, st
         return config, "--version"
     if argument.startswith("-"):
         raise UsageError(f"unknown option {argument}, the options are: --config PATH, --help, --version")
-    verbs = ["name", "verbs", *listed(plugin)]
-    if argument not in verbs and argument != ANSWERED_UNLISTED:
-        raise UsageError(f"unknown verb {argument}, the verbs are: {' '.join(verbs)}")
+    implemented = argument in REQUESTS and hasattr(plugin, method_name(argument))
+    if not implemented and argument not in ("name", "verbs", ANSWERED_UNLISTED):
+        verbs = " ".join(["name", "verbs", *listed(plugin)])
+        raise UsageError(f"unknown verb {argument}, the verbs are: {verbs}")
     if rest:
         raise UsageError(f"unexpected argument {rest[0]} after the verb {argument}")
     return config, argument
