@@ -35,6 +35,15 @@ MOST_WATCHED = 50
 def main(arguments: list[str]) -> int:
     """Measure and write the results."""
     given = _parse(arguments)
+    try:
+        _measure(given)
+    except (RuntimeError, OSError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _measure(given: argparse.Namespace) -> None:
     if given.plugins is None:
         build_if_stale(ROOT / "dist")
     with Surroundings((given.plugins or ROOT / "dist").resolve()) as surroundings, contextlib.ExitStack() as stack:
@@ -57,7 +66,6 @@ def main(arguments: list[str]) -> int:
     }
     report.write(given.output, texts)
     print(f"\n{page}\nwritten: {', '.join(str(given.output / name) for name in texts)}")
-    return 0
 
 
 def _parse(arguments: list[str]) -> argparse.Namespace:

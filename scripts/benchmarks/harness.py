@@ -7,6 +7,7 @@ import contextlib
 import json
 import os
 import random
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from msgspec.json import decode
 
 CLIENT = Path(__file__).parent / "core_client"
+GO_CACHE = Path(__file__).parents[2] / ".cache" / "go"
 
 
 class Execution(NamedTuple):
@@ -89,10 +91,15 @@ def spawn(execution: Execution) -> Finished:
 
 @contextlib.contextmanager
 def core_client(folder: Path) -> Iterator[Execute]:
-    """Build the Go program that executes as core does, into a folder, and give what executes through it."""
+    """Build the Go program that executes as core does, into a folder, and give what executes through it.
+
+    Raises:
+        RuntimeError: there is no Go.
+    """
+    if shutil.which("go") is None:
+        raise RuntimeError("calling from Go needs `go` on PATH: install Go")
     program = folder / "core_client"
-    # Its cache too: nothing is left behind, and a HOME is not needed.
-    environment = {**os.environ, "GOCACHE": str(folder / "go-cache"), "GOTOOLCHAIN": "local", "GOFLAGS": "-mod=mod"}
+    environment = {**os.environ, "GOCACHE": str(GO_CACHE), "GOTOOLCHAIN": "local"}
     subprocess.run(["go", "build", "-o", str(program), "."], cwd=CLIENT, env=environment, check=True)
     with subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
 

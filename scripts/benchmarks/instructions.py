@@ -6,10 +6,12 @@ Exit status 1 when a call is above its limit.
 """
 
 import argparse
+import os
 import re
 import subprocess
 import sys
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
@@ -68,7 +70,10 @@ def measure(plugins: Path) -> dict[str, int]:
         counted = cases(surroundings, lambda name: name in (BARE, *LIMITS))
         for case in counted:
             once(case, spawn)  # leaves the cache that later calls find
-        return {case.name: min(count(case) for _ in range(TIMES)) for case in counted}
+        # Side by side, for nothing here is a time. No two cases change the same record.
+        with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as threads:
+            counts = threads.map(lambda case: min(count(case) for _ in range(TIMES)), counted)
+            return {case.name: lowest for case, lowest in zip(counted, counts, strict=True)}
 
 
 def above(counts: Mapping[str, int], limits: Mapping[str, Limit]) -> list[str]:
