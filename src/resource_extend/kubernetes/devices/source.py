@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import fnmatch
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +16,7 @@ from resource_extend.kubernetes.devices.health import Found, Tracker
 from resource_extend.kubernetes.devices.match import Match, fill
 from resource_extend.kubernetes.devices.tree import Tree
 from resource_extend.kubernetes.model import NOTHING, Device, DeviceAnswer, DeviceNode, Roots
+from resource_extend.kubernetes.threads import run_apart
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class GroupsSource:
         """Give the full list to show, sorted by id. Raises CommandError when a source's command fails."""
         for finder in self._finders:
             await finder.refresh()
-        # In a thread: a mount source may be on a dead network file system, and only this resource should wait for it.
-        found = await asyncio.to_thread(self._look) if self._on_files else self._look()
+        # A mount source may be on a dead network file system, and only this resource should wait for it.
+        found = await run_apart(self._look) if self._on_files else self._look()
         if self._checker:
             self._checker.start(self._subjects, now)
             found = self._checker.apply(found)
