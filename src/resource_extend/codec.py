@@ -60,5 +60,6 @@ def is_text(data: bytes) -> bool:
     Raises:
         UnicodeDecodeError: the text is not UTF-8.
     """
-    str(data, "utf-8")
+    if not data.isascii():
+        str(data, "utf-8")
     return b"\\" not in data or (b"\\ud" not in data and b"\\uD" not in data)

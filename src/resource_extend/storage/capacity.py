@@ -8,15 +8,14 @@ from msgspec import DecodeError
 from msgspec.json import Decoder
 
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
-from resource_extend.codec import INT64_MAX, is_text
-from resource_extend.errors import ResourceError
+from resource_extend.codec import INT64_MAX, decode, is_text
+from resource_extend.errors import Undecodable
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.counting import counter
 from resource_extend.storage.demand import Demand
 from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
-from resource_extend.storage.sums import in_range
 from resource_extend.storage.workload import Workload, total_size
 from resource_extend.units import truncated
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 _CAPACITY = b'{"capacity":'
 _USAGE = b',"usage":'
-_decode = Decoder(Resource).decode
+_decode_usage = Decoder(Resource).decode
 
 
 class _Whole:
@@ -41,7 +40,7 @@ class _Whole:
         layout: the demand on these devices and mounts.
         devices: (integer of the whole device, name), ascending.
         disks: index, mounts and quota of each disk, by device; of a doubled one the first.
-        left: each disk's integer while nothing of it is used.
+        left: each disk's integer while nothing of it is used; empty when nothing is scheduled.
         volumes: bytes of all volumes.
         rate: the part of the node that one workload takes.
     """
@@ -57,9 +56,10 @@ class _Whole:
         self.disks: dict[str, tuple[int, list[str], Quota]] = {}
         for index, disk in enumerate(capacity.disks):
             self.disks.setdefault(disk.device, (index, disk.mounts, disk.quota()))
-        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
+        self.left: list[int] = []
         if not query.scheduled:
             return
+        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
         self.layout = layout = query.layout(capacity)
         shift, ranks = layout.shift, layout.ranks
         self.devices = sorted([(size << shift | ranks[device], device) for device, size in capacity.volumes.items()])
@@ -105,10 +105,6 @@ class CapacityQuery:
             values: the stored value of each that has one; the others have the empty record.
             decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
         """
-        try:
-            plain = is_text(b"\n".join(values.values()))
-        except UnicodeDecodeError:
-            plain = False
         result = {}
         before: bytes | None = None
         answer = self._unknown
@@ -120,8 +116,8 @@ class CapacityQuery:
                 answer = self._unknown
             else:
                 try:
-                    answer = self._of_value(value) if plain else self._of_record(decoded(node, value))
-                except (DecodeError, ResourceError, RecursionError):
+                    answer = self._of_value(value)
+                except (DecodeError, Undecodable, UnicodeDecodeError, RecursionError):
                     answer = self._of_record(decoded(node, value))
             before = value
             if answer is not None:
@@ -140,7 +136,7 @@ class CapacityQuery:
         """Return the answer for a stored value of the form that we and the Go plugins write.
 
         Raises:
-            DecodeError, ResourceError: it is not of that form, and must be decoded as a whole.
+            DecodeError, Undecodable, UnicodeDecodeError: it is not of that form, and must be decoded as a whole.
         """
         whole = self._last
         if not value.startswith(whole.head):
@@ -148,9 +144,9 @@ class CapacityQuery:
         rest = value[len(whole.head) :]
         if rest in whole.known:
             return whole.known[rest]
-        if rest[-1:] != b"}":
+        if not is_text(rest) or rest[-1:] != b"}":
             raise DecodeError
-        usage = _decode(rest[:-1])
+        usage = _decode_usage(rest[:-1])
         left = self._left(whole, usage)
         if left is None:
             raise DecodeError
@@ -166,8 +162,8 @@ class CapacityQuery:
         text = value[len(_CAPACITY) : end]
         whole = self._wholes.get(text)
         if whole is None:
-            capacity = in_range(_decode(text))
-            whole = self._wholes[text] = _Whole(capacity, value[: end + len(_USAGE)], self)
+            whole = _Whole(decode(text, Resource), value[: end + len(_USAGE)], self)
+            self._wholes[text] = whole
         return whole
 
     def _left(self, whole: _Whole, usage: Resource) -> list[int] | None:
@@ -184,7 +180,7 @@ class CapacityQuery:
         if not usage.disks:
             return whole.left
         left = list(whole.left)
-        pack = self.demand.packed
+        pack, scheduled = self.demand.packed, self.scheduled
         before = ""
         for disk in usage.disks:
             device = disk.device
@@ -208,7 +204,8 @@ class CapacityQuery:
                 or disk.mounts != mounts
             ):
                 return None
-            left[index] = pack(rest)
+            if scheduled:
+                left[index] = pack(rest)
         return left
 
     def _slots(self, whole: _Whole, usage: Resource, left: list[int]) -> int:
