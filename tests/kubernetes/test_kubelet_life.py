@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -238,6 +239,24 @@ async def test_newer_instance_leaves(tmp_path: Path) -> None:
         await until(lambda: living.results.get("sibling_left") == 1)
         await kubelet.wait_for(NAME, allocatable=2)
         await kubelet.admit("pod", {NAME: 1})
+
+
+@story
+async def test_newer_instance_is_killed(tmp_path: Path) -> None:
+    """A newer instance that is killed leaves its socket behind, and the older one notices all the same."""
+    config = tmp_path / "config.yaml"
+    folder = tmp_path / "plugins"
+    config.write_text(f"folders: {{plugins: {folder}}}\nresources: [{{name: {NAME}, counter: 3}}]")
+    words = (sys.executable, "-m", "resource_extend.kubernetes.cli", "run", "--config", str(config))
+    async with offered(folder, "le136") as (kubelet, living):
+        newer = await asyncio.create_subprocess_exec(*words, stderr=asyncio.subprocess.DEVNULL)
+        await kubelet.wait_for(NAME, allocatable=3, timeout=30)
+        await asyncio.sleep(0.2)
+        newer.kill()
+        await newer.wait()
+        await until(lambda: living.results.get("sibling_left") == 1)
+        await kubelet.wait_for(NAME, allocatable=2)
+        assert 2 == len(plugin_sockets(str(folder)))
 
 
 @story

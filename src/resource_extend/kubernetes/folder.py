@@ -17,7 +17,10 @@ PERIOD = 0.5  # seconds
 
 
 class PluginFolder:
-    """What is in the folder now: the kubelet's socket (None while there is none) and the names of all entries."""
+    """What is in the folder now: the kubelet's socket (None while there is none) and the names of its entries.
+
+    Sockets of this program that nobody listens on are not among the names.
+    """
 
     def __init__(self, path: str, period: float = PERIOD) -> None:
         self.path = path
@@ -42,8 +45,10 @@ class PluginFolder:
     def look(self) -> None:
         """Read the folder once and call those who have to know."""
         kubelet = sockets.identity(self.kubelet_socket)
+        own = set(self._watchers.values())
         try:
-            names = frozenset(os.listdir(self.path))
+            # An instance that was killed leaves its socket, and is gone all the same.
+            names = frozenset(n for n in os.listdir(self.path) if n in own or not sockets.is_left_behind(self.path, n))
         except OSError:
             names = frozenset()
         changed = kubelet != self.kubelet or names != self.names

@@ -88,16 +88,21 @@ def is_dead(path: str) -> bool:
     return False
 
 
+def is_left_behind(folder: str, name: str) -> bool:
+    """Tell whether the entry `name` of `folder` is a socket of this program that nobody listens on."""
+    path = os.path.join(folder, name)
+    return _OWN.fullmatch(name) is not None and identity(path) is not None and is_dead(path)
+
+
 def remove_dead(folder: str) -> list[str]:
     """Remove sockets in `folder` that an earlier process of this program left; no live one, no foreign one."""
     removed = []
     with contextlib.suppress(OSError):
         for name in sorted(os.listdir(folder)):
-            path = os.path.join(folder, name)
-            if not _OWN.fullmatch(name) or identity(path) is None or not is_dead(path):
+            if not is_left_behind(folder, name):
                 continue
             time.sleep(BIND_TO_LISTEN)
-            if is_dead(path):
-                os.unlink(path)
+            if is_left_behind(folder, name):
+                os.unlink(os.path.join(folder, name))
                 removed.append(name)
     return removed
