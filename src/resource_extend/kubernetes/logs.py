@@ -13,7 +13,6 @@ import time
 from typing import TextIO
 
 LOGGER = logging.getLogger("resource_extend.device_plugin")
-FORMATS = ("text", "json")
 
 
 def note(event: str, *, level: int = logging.INFO, **fields: object) -> None:
