@@ -193,7 +193,7 @@ def test_limit_is_told() -> None:
 
     found = instructions.above({BARE: 1000, "at": 1030, "above": 1031}, limits)
 
-    assert ["above: 1.031 of the bare interpreter's instructions, the limit is 1.03"] == found
+    assert ["above: 1.031 of the bare interpreter's instructions, the limit is 1.030"] == found
 
 
 # --- execution
