@@ -20,8 +20,8 @@ _WATCH = """
 import posix
 def leave(status, leave=posix._exit):
     import sys
-    start = sys.modules["resource_extend.packed.start"]
-    late = ["%s.%s" % start.table[number][:2] for number in start.functions] or ["something"] * bool(start.table)
+    finder = sys.modules.get("resource_extend.packed.finder")
+    late = ["%s.%s" % finder.table[number][:2] for number in finder.functions] or ["something"] if finder else []
     report = repr((sorted(sys.modules), late)).encode()
     file = posix.open(posix.environ[b"REPORT"], posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC)
     posix.write(file, report)

@@ -11,6 +11,7 @@ from resource_extend.pack.trace import VerbSet
 
 START = "resource_extend.packed.start"
 EXTENSION = "resource_extend.packed.extension"
+FINDER = "resource_extend.packed.finder"
 _ROOT = Path(__file__).parents[2]
 # At the end of the path, behind the standard library: other packages may lie there too.
 _COMPILE = f"import sys; sys.path.append({str(_ROOT)!r}); from resource_extend.pack.compiler.main import main; main()"
@@ -46,19 +47,21 @@ def build_image(
         "modules": _modules(site_packages, own),
         "start": START,
         "extension": EXTENSION,
+        "finder": FINDER,
         "verbs": {verb: wanted.as_json() for verb, wanted in verbs.items()},
         "plugin": plugin,
         "plugin_class": plugin_class,
     }
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(
-            # A fixed hash seed: the order of a frozenset constant is part of the bytes.
+            # A fixed hash seed: the order of a frozenset constant is part of the bytes. No columns in tracebacks: they
+            # are a third of the code.
             [interpreter.path, "-s", "-S", "-B", "-c", _COMPILE],
             input=json.dumps(request).encode(),
             capture_output=True,
             check=False,
             cwd=empty,
-            env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1"},
+            env={"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONNODEBUGRANGES": "1"},
         )
     if done.returncode:
         raise RuntimeError(f"{interpreter.path} cannot compile the modules:\n{done.stderr.decode().strip()}")

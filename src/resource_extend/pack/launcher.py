@@ -18,9 +18,9 @@ _LOCAL_HEADER = 30  # A zip member's data follow its header of 30 bytes and its 
 _OPEN = 'f=open(__import__("sys").argv[1],"rb");exec(f.read({end})[{skip}:])'
 _STAGE_1 = (
     "import marshal as m,_frozen_importlib_external as e;t=m.loads(f.read({size}));k=t.get(e.MAGIC_NUMBER)or t[0];"
-    "f.seek(k[0]);exec(m.loads(f.read(k[1])))\n"
+    "exec(m.loads(k[0]))\n"
 )
-# What is run without an image: marshalled text, which every version reads.
+# What runs without an image: marshalled text, which every version reads.
 _NO_IMAGE = marshal.dumps("import sys,runpy;del sys.argv[0];runpy.run_path(sys.argv[0],run_name='__main__')", 2)
 
 
@@ -97,27 +97,26 @@ def hot_member(images: "list[Image]", cores: "list[Core]", position: int) -> byt
     """
     start = stage_1(images, cores)
     table = _table(images, cores, position + len(start))
-    return start + table + _NO_IMAGE + b"".join(image.boot + image.head + image.code for image in images)
+    return start + table + b"".join(image.head + image.code for image in images)
 
 
 def _table(images: "list[Image]", cores: "list[Core]", position: int) -> bytes:
-    """Return the marshalled table: magic -> (offset, sizes of boot code and head, suffix -> core); 0 -> (offset, size).
+    """Return the marshalled table: magic -> (boot code, offset and size of the head, suffix -> core).
 
-    `position` is its own; all offsets count from the start of the file. What 0 stands for runs when no magic fits.
+    `position` is its own; all offsets count from the start of the file. The boot code of 0 runs when no magic fits.
     """
     packed = b""
     for _ in range(2):  # The table says where it ends; its own size does not depend on that.
+        table: dict[object, object] = {0: (_NO_IMAGE,)}
         offset = position + len(packed)
-        table: dict[object, object] = {0: (offset, len(_NO_IMAGE))}
-        offset += len(_NO_IMAGE)
         for image in images:
             fitting = {
                 core.suffix: (core.offset, core.size, core.crc32, core.sha256.encode("ascii"))
                 for core in cores
                 if core.suffix in image.suffixes
             }
-            table[image.magic] = (offset, len(image.boot), len(image.head), fitting)
-            offset += len(image.boot) + len(image.head) + len(image.code)
+            table[image.magic] = (image.boot, offset, len(image.head), fitting)
+            offset += len(image.head) + len(image.code)
         # Version 2 writes no references, so the bytes do not depend on who else holds the objects, and every Python 3
         # reads them.
         packed = marshal.dumps(table, 2)

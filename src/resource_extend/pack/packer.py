@@ -16,7 +16,7 @@ _PACKED = [
     "resource_extend.packed.start",
     "resource_extend.packed.extension",
     "resource_extend.packed.cold",
-    "resource_extend.packed.rare",
+    "resource_extend.packed.finder",
 ]
 _ENTRY = "resource_extend._main"
 

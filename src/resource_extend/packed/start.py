@@ -1,25 +1,27 @@
 """The first module of a packed call: runs the modules that the verb needs, then the plugin.
 
-The archive holds, for each bytecode, the code of all modules (`table`), and beside that some of them once more in
-groups: what one verb runs, what one store runs, each in an order in which everything that a module imports is there
-already. In a group, functions that the verb was never seen to call are replaced by short ones, which fetch the real
-code if they are called after all (`late`): reading code is what a start costs most. Modules are ordinary ones either
-way, and so one source serves here and in a plain installation.
+The archive holds, for each bytecode, the code of all modules, and beside that some of them once more in groups: what
+one verb runs, what it runs on one store, each in an order in which everything that a module imports is there already.
+In a group, functions and classes that the verb was never seen to use are left out; they are fetched if they are used
+after all. Reading code is what a start costs most. Modules are ordinary ones either way, and so one source serves here
+and in a plain installation.
 
-This module is also the import hook for the rest; a class would cost more than all its lookups.
+This module is also the import hook for the rest; a class would cost more than all its look-ups. It is read on every
+call, so what few calls need is in `finder`.
 """
 
 import sys
-from gc import set_threshold
+from _frozen_importlib import BuiltinImporter, ModuleSpec
+from _imp import create_builtin, exec_builtin
 from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FunctionType, ModuleType
+    from collections.abc import Callable
+    from types import ModuleType
     from typing import Any, BinaryIO
 
 Module = type(sys)
-Function: "Any" = type(lambda: None)
 # Set once by `start`. Offsets count from `base`, where the image's code begins in the archive.
 archive: "BinaryIO"
 base = 0
@@ -27,11 +29,11 @@ base = 0
 ours: "frozenset[str]" = frozenset()
 # Module -> group that it is in: (offset, size).
 groups: "dict[str, tuple[int, int]]" = {}
-# Decoded from `packed_table` when first needed: module -> (is a package, offset, end, compressed);
-# number of a late part -> (its module, its name, offset, end); ("class", name) -> (number,).
-table: "dict[Any, tuple[Any, ...]]" = {}
-packed_table = b""
-functions: "dict[int, FunctionType]" = {}
+# Marshalled: where everything is that is in no group; see `finder`.
+table = b""
+finder_code = b""
+# What the code of a group calls by these names.
+helpers: "dict[str, Any]" = {}
 
 
 def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") -> None:
@@ -39,22 +41,30 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
 
     Args:
         file: the open archive, at the place where the image's code begins.
-        place: (offset of the image, sizes of its two heads, extension suffix -> core).
-        index: what `compiler` puts beside this module's code.
+        place: (boot code, offset of the head, its size, extension suffix -> core).
+        index: what `compiler.main` puts beside this module's code.
     """
-    global archive, base, packed_table, ours, groups  # noqa: PLW0603 - the import hook has no other place to look
+    global archive, base, ours, groups, table, finder_code  # noqa: PLW0603 - the import hook has no other place to look
     try:
-        set_threshold(20000)
-        extension, sets, packed_table, ours, plugin, plugin_class = index
-        base = place[0] + place[1] + place[2]
+        extension, sets, table, finder_code, ours, plugin, plugin_class = index
+        archive = file
+        base = place[1] + place[2]
         modules = sys.modules
         sys.meta_path.insert(-1, modules[__name__])
-        archive = file
+        # A call ends long before a collection pays.
+        builtin("gc").set_threshold(20000)
         if file.fileno() < 3:
-            from resource_extend.packed.rare import keep_standard_streams_closed
-
-            archive = keep_standard_streams_closed(file)
-        first, groups = sets.get(sys.argv[-1]) or sets[""]
+            archive = finder().keep_standard_streams_closed(file)
+        helpers.update(
+            __modules__=modules,
+            __builtin__=builtin,
+            __group__=group,
+            __late__=late,
+            __late_class__=late_class,
+            __late_attribute__=late_attribute,
+        )
+        first, groups = loads(sets.get(sys.argv[-1]) or sets[""])
+        builtin("_datetime")  # msgspec's core asks for it.
         namespace: dict[str, Any] = {"__name__": "resource_extend.packed.extension"}
         exec(extension, namespace)  # noqa: S102 - code of this file
         namespace["load"](archive, place[3])
@@ -62,9 +72,7 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         main = modules["resource_extend.process"].main
         served = getattr(modules[plugin], plugin_class)
     except BaseException as error:
-        from resource_extend.packed.rare import fail
-
-        fail(error)
+        finder().fail(error)
     else:
         main(served)
 
@@ -83,94 +91,63 @@ def run_group(offset: int, size: int) -> None:
             if parent:
                 setattr(modules[parent], child, module)
             namespace = module.__dict__
-            namespace["__modules__"] = modules
-            namespace["__group__"] = group
-            namespace["__late__"] = late
-            namespace["__late_class__"] = late_class
-            namespace["__late_attribute__"] = late_attribute
+            namespace.update(helpers)
             exec(code, namespace)  # noqa: S102 - code of this file
 
 
 def group(name: str) -> "ModuleType":
-    """Return a module that has a group of its own."""
+    """Return a module that is in a group."""
     if name not in sys.modules:
         run_group(*groups[name])
     return sys.modules[name]
 
 
-def late(number: int) -> "FunctionType":
+def builtin(name: str) -> "Any":
+    """Return a module that is written in C; one that is part of the interpreter without the import system's detours."""
+    modules = sys.modules
+    if name not in modules:
+        if name not in sys.builtin_module_names:
+            return __import__(name)
+        spec = ModuleSpec(name, BuiltinImporter, origin="built-in")  # type: ignore[arg-type]
+        module = create_builtin(spec)
+        module.__spec__ = spec
+        module.__loader__ = BuiltinImporter
+        modules[name] = module
+        exec_builtin(module)
+    return modules[name]
+
+
+def finder() -> "Any":
+    """Return the module for all that is not in a group."""
+    modules = sys.modules
+    name = "resource_extend.packed.finder"
+    if name not in modules:
+        module = modules[name] = Module(name)
+        exec(loads(finder_code), module.__dict__)  # noqa: S102 - code of this file
+    return modules[name]
+
+
+def late(number: int) -> "Callable[..., Any]":
     """Return what stands for a function that a group left out: it fetches the real one when it is called."""
 
     def function(*arguments: "Any", **keywords: "Any") -> "Any":
-        if number not in functions:
-            namespace, (code, defaults, keyword_defaults) = fetch(number)
-            functions[number] = Function(code, namespace, None, defaults)
-            functions[number].__kwdefaults__ = keyword_defaults
-        return functions[number](*arguments, **keywords)
+        return finder().function(number)(*arguments, **keywords)
 
-    return function  # type: ignore[return-value]
+    return function
 
 
 def late_class(number: int) -> "Any":
-    """Return a class that a group left out, made now if it is the first time."""
-    if not table:
-        table.update(loads(packed_table))
-    module, name, _, _ = table[number]
-    namespace = sys.modules[module].__dict__
-    if name not in namespace:
-        exec(fetch(number)[1], namespace)  # noqa: S102 - code of this file
-    return namespace[name]
+    """Return a class that a group left out."""
+    return finder().class_(number)
 
 
 def late_attribute(name: str) -> "Any":
-    """Return a late class by its name: the `__getattr__` of the modules that have it."""
-    if not table:
-        table.update(loads(packed_table))
-    if ("class", name) not in table:
-        raise AttributeError(name)
-    return late_class(table["class", name][0])
-
-
-def fetch(number: int) -> "tuple[dict[str, Any], Any]":
-    """Read a late part: the namespace of its module, its code."""
-    if not table:
-        table.update(loads(packed_table))
-    module, _, offset, end = table[number]
-    archive.seek(base + offset)
-    return sys.modules[module].__dict__, loads(archive.read(end - offset))
+    """Return a class that a group left out: the `__getattr__` of the modules that had it."""
+    return finder().class_named(name)
 
 
 def find_spec(name: str, path: object = None, target: object = None) -> "Any":  # noqa: ARG001 - the import protocol
-    """Find a module that has not run yet (import hook)."""
-    if name.partition(".")[0] not in ours:
-        return None
-    if name in groups:
-        group(name)
-    elif not table:
-        table.update(loads(packed_table))
-    if name not in sys.modules and name not in table:
-        return None
-    from _frozen_importlib import ModuleSpec
-
-    package = name not in sys.modules and table[name][0]
-    return ModuleSpec(name, sys.modules[__name__], origin=sys.argv[0], is_package=package)  # type: ignore[arg-type]
-
-
-def create_module(spec: "Any") -> "ModuleType | None":
-    """Return the module if its group has just run; else let the import system make it (import hook)."""
-    return sys.modules.get(spec.name)
-
-
-def exec_module(module: "Any") -> None:
-    """Run the code of a module, unless its group has (import hook)."""
-    namespace = module.__dict__
-    if "__late__" in namespace:
-        return
-    _, offset, end, compressed = table[module.__name__]
-    archive.seek(base + offset)
-    code = archive.read(end - offset)
-    if compressed:
-        from zlib import decompress
-
-        code = decompress(code)
-    exec(loads(code), namespace)  # noqa: S102 - code of this file
+    """Find a module of the archive (import hook)."""
+    if name.partition(".")[0] in ours:
+        return finder().find_spec(name)
+    return None

@@ -4,10 +4,11 @@ A `from` import costs ten times that even when the module is there, mostly in tw
 """
 
 import ast
+import sys
 from dataclasses import dataclass
 
-# Loaded by every interpreter before any of our code, or by the start module.
-_BUILTIN = ("posix", "sys", "time")
+# Loaded by every interpreter before any of our code.
+_THERE = ("posix", "sys", "time")
 _EXPOSED = ("msgspec", "msgspec.json")
 
 
@@ -65,16 +66,22 @@ class _Links(ast.NodeTransformer):
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> "ast.AST | list[ast.stmt]":
+        if not node.level and node.module and node.module in sys.builtin_module_names:
+            return self._taken(node, _builtin(node.module), _module(node.module))
         if node.level or node.module not in self.there | self.grouped:
             return node
-        module = _module(node.module) if node.module in self.there else _group(node.module)
+        there = _module(node.module)
+        return self._taken(node, there if node.module in self.there else _group(node.module), there)
+
+    def _taken(self, node: ast.ImportFrom, first: ast.expr, then: ast.expr) -> "list[ast.stmt]":
+        """Return an assignment for each imported name: the first brings the module, then it is there."""
         return [
-            _assign(alias.asname or alias.name, ast.Attribute(module, alias.name, ast.Load()), node)
-            for alias in node.names
+            _assign(alias.asname or alias.name, ast.Attribute(then if number else first, alias.name, ast.Load()), node)
+            for number, alias in enumerate(node.names)
         ]
 
     def visit_Import(self, node: ast.Import) -> "ast.AST | list[ast.stmt]":
-        if any(alias.name not in _BUILTIN for alias in node.names):
+        if any(alias.name not in sys.builtin_module_names for alias in node.names):
             return node
         return [_assign(alias.asname or alias.name, _builtin(alias.name), node) for alias in node.names]
 
@@ -88,9 +95,11 @@ def _group(name: str) -> ast.expr:
 
 
 def _builtin(name: str) -> ast.expr:
-    """Return `__modules__.get(name) or __import__(name)`."""
+    """Return `__modules__.get(name) or __builtin__(name)`, or the call alone for what is not there from the start."""
+    load = ast.Call(ast.Name("__builtin__", ast.Load()), [ast.Constant(name)], [])
+    if name not in _THERE:
+        return load
     get = ast.Attribute(ast.Name("__modules__", ast.Load()), "get", ast.Load())
-    load = ast.Call(ast.Name("__import__", ast.Load()), [ast.Constant(name)], [])
     return ast.BoolOp(ast.Or(), [ast.Call(get, [ast.Constant(name)], []), load])
 
 

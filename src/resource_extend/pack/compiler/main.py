@@ -4,7 +4,7 @@ Reads a JSON request on stdin:
 
     label       name of the built file, for tracebacks
     modules     [name, is a package, path inside the archive, source, is our own]
-    start, extension    the module that comes first, the one that loads msgspec
+    start, extension, finder    the modules that come first
     verbs       verb -> [modules to run at once, in order, functions that they call, stores];
                 stores: store -> [modules, functions]
     plugin, plugin_class    what to start
@@ -30,6 +30,7 @@ _BOOT = """
 import _imp, sys
 del sys.argv[0]
 if _imp.extension_suffixes()[0] in k[3]:
+    f.seek(k[1])
     b, i = m.loads(f.read(k[2]))
     s = sys.modules["resource_extend.packed.start"] = type(sys)("resource_extend.packed.start")
     exec(b, s.__dict__)
@@ -90,8 +91,8 @@ def main() -> None:
         return area.put(marshal.dumps(tuple(entries)))
 
     ours = frozenset(name.partition(".")[0] for name in modules)
-    sets: dict[str, object] = {}
-    same: dict[str, object] = {}
+    sets: dict[str, bytes] = {}
+    same: dict[str, bytes] = {}
     for verb, (names, functions, stores) in sorted(request["verbs"].items()):
         content = json.dumps([names, sorted(functions), stores], sort_keys=True)
         if content not in same:
@@ -102,7 +103,7 @@ def main() -> None:
             groups = {}
             for _, (members, _) in sorted(stores.items()):
                 groups.update(dict.fromkeys(members, group(members, hot, classes, names, ())))
-            same[content] = (group(names, hot, classes, [], groups), groups)
+            same[content] = marshal.dumps((group(names, hot, classes, [], groups), groups))
         sets[verb] = same[content]
 
     table: dict[object, tuple[object, ...]] = {}
@@ -123,6 +124,7 @@ def main() -> None:
         compiled(request["extension"], trees[request["extension"]]),
         sets,
         marshal.dumps(table),
+        marshal.dumps(compiled(request["finder"], trees[request["finder"]])),
         ours,
         request["plugin"],
         request["plugin_class"],

@@ -1,0 +1,104 @@
+"""Finds in a packed file what no group of a call holds: modules, and functions and classes that groups left out."""
+
+import posix
+import sys
+from _frozen_importlib import ModuleSpec
+from marshal import loads
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from types import FunctionType, ModuleType
+    from typing import Any, BinaryIO, NoReturn
+
+start: "Any" = sys.modules["resource_extend.packed.start"]
+Function: "Any" = type(lambda: None)
+# Module -> (is a package, offset, end, compressed); number of a late part -> (its module, its name, offset, end);
+# ("class", name) -> (number,).
+table: "dict[Any, tuple[Any, ...]]" = loads(start.table)
+functions: "dict[int, FunctionType]" = {}
+
+
+def find_spec(name: str) -> "ModuleSpec | None":
+    """Find a module, or the one that its group has just run."""
+    if name in start.groups:
+        start.group(name)
+    elif name not in table:
+        return None
+    return ModuleSpec(name, sys.modules[__name__], origin=sys.argv[0], is_package=table[name][0])  # type: ignore[arg-type]
+
+
+def create_module(spec: "Any") -> "ModuleType | None":
+    """Return the module if its group has just run; else let the import system make it (import protocol)."""
+    return sys.modules.get(spec.name)
+
+
+def exec_module(module: "Any") -> None:
+    """Run the code of a module, unless its group has (import protocol)."""
+    namespace = module.__dict__
+    if "__late__" not in namespace:
+        _, offset, end, compressed = table[module.__name__]
+        code = read(offset, end)
+        if compressed:
+            from zlib import decompress
+
+            code = decompress(code)
+        exec(loads(code), namespace)  # noqa: S102 - code of this file
+
+
+def read(offset: int, end: int) -> bytes:
+    """Return code of the image."""
+    start.archive.seek(start.base + offset)
+    code: bytes = start.archive.read(end - offset)
+    return code
+
+
+def function(number: int) -> "FunctionType":
+    """Return a function that a group left out."""
+    if number not in functions:
+        module, _, offset, end = table[number]
+        code, defaults, keyword_defaults = loads(read(offset, end))
+        functions[number] = Function(code, sys.modules[module].__dict__, None, defaults)
+        functions[number].__kwdefaults__ = keyword_defaults
+    return functions[number]
+
+
+def class_(number: int) -> "Any":
+    """Return a class that a group left out, made now if it is the first time."""
+    module, name, offset, end = table[number]
+    namespace = sys.modules[module].__dict__
+    if name not in namespace:
+        exec(loads(read(offset, end)), namespace)  # noqa: S102 - code of this file
+    return namespace[name]
+
+
+def class_named(name: str) -> "Any":
+    """Return a class that a group left out, by its name."""
+    if ("class", name) not in table:
+        raise AttributeError(name)
+    return class_(table["class", name][0])
+
+
+def keep_standard_streams_closed(file: "BinaryIO") -> "BinaryIO":
+    """Move the archive off descriptors 0 to 2 and fill the closed ones so that reading 0 or writing 1 and 2 fails.
+
+    Otherwise the next socket or file opened would become the caller's standard stream, and an answer be lost in it.
+    """
+    position = file.tell()
+    filled = [file.fileno()]
+    while filled[-1] < 3:
+        filled.append(posix.dup(file.fileno()))
+    moved = open(filled.pop(), "rb")  # noqa: SIM115 - open until the process ends
+    moved.seek(position)
+    for closed in filled:
+        posix.dup2(posix.open("/dev/null", posix.O_RDONLY if closed else posix.O_WRONLY), closed)
+    return moved
+
+
+def fail(error: BaseException) -> "NoReturn":
+    """End the process as every failure does: one line on stderr, status 128 (specification, protocol 8)."""
+    text = f"internal error: {type(error).__name__}: {error}"
+    line = "".join(character if character.isprintable() else repr(character)[1:-1] for character in text)
+    try:
+        posix.write(2, line.encode("utf-8", "backslashreplace") + b"\n")
+    finally:
+        posix._exit(128)
