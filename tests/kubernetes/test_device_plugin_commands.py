@@ -68,6 +68,13 @@ def test_a_mistake_is_one_line(tmp_path: Path) -> None:
         assert 1 == result.stderr.count("\n")
 
 
+def test_an_address_on_the_command_line_is_checked(config: str) -> None:
+    """An address that cannot be listened on is refused at the start, as it is in the file."""
+    result = call("run", "--config", config, "--plugin-dir", "/no/such/folder", "--listen", "9100")
+    assert (1, 1) == (result.exit_code, result.stderr.count("\n"))
+    assert result.stderr.startswith("device-plugin: '9100' must be HOST:PORT")
+
+
 def test_list(config: str) -> None:
     """Devices as tab separated lines when nobody watches, and as JSON."""
     result = call("list", "--config", config)

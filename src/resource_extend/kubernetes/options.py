@@ -38,10 +38,13 @@ def load(
     pod_resources: str | None,
     **more: str | None,
 ) -> Config:
-    """Read the configuration; what the command line says goes before it. Raises ConfigError."""
+    """Read the configuration; what the command line says goes before it. Raises ConfigError, or InputError for that."""
     from resource_extend.kubernetes.config import load_config
+    from resource_extend.kubernetes.config.checks import listen as check_listen
 
     config = load_config(path)
+    if address := more.get("listen"):
+        check_listen(address)
     roots = _replace(config.roots, dev=dev_root, sys=sys_root)
     folders = _replace(
         config.folders,
