@@ -54,15 +54,17 @@ def count_one_normal(layout: "Layout", used: list[int], unused: list[int], left:
     """
     ((size, quota),) = layout.normals
     mask, guard, disk_of = layout.mask, layout.demand.guard, layout.disk_of
-    rooms: dict[int, int] = {}
+    if not quota and min(left) >= guard:  # no disk is overbooked
+        return min(most, sum([key // size for keys in (used, unused) for key in keys if key >= size]))
+    rooms = [0] * len(left)
     for keys in (used, unused):
         for key in keys:
             if key >= size:
-                disk = disk_of[key & mask]
-                rooms[disk] = rooms.get(disk, 0) + (key // size if size else most)
+                rooms[disk_of[key & mask]] += key // size if size else most
     count = 0
-    for disk, room in rooms.items():
-        count += min(room, times(left[disk], quota, guard))
+    for disk, room in enumerate(rooms):
+        if room:
+            count += min(room, times(left[disk], quota, guard))
     return min(count, most)
 
 
