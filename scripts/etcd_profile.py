@@ -14,7 +14,8 @@ def record() -> str:
     """Return the content of the recording as it would be now."""
     traces = []
     with running() as etcd:
-        configuration = f"etcd:\n  machines:\n    - {etcd.url}\n  prefix: /{{folder}}\n"
+        # As most people write theirs: addresses in quotes, others not.
+        configuration = f'etcd:\n  machines:\n    - "{etcd.url}"\n  prefix: /{{folder}}\n'
         for name, recipe in pyz.read_recipes()["plugin"].items():
             file = pyz.plugin_file(name, recipe, one=True)
             interpreters = discover(file.versions, (pyz.base_python(),))

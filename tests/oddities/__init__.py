@@ -1,0 +1,1 @@
+"""A plugin of everything that leaving parts out of a start could break."""
