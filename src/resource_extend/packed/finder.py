@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
 start: "Any" = sys.modules["resource_extend.packed.start"]
 Function: "Any" = type(lambda: None)
-# Module -> (is a package, offset, end, compressed); number of a late part -> (its module, its name, offset, end);
+# Module -> (is a package, offset, size, compressed); number of a late part -> (its module, its name, offset, size);
 # ("class", name) -> (number,).
-table: "dict[Any, tuple[Any, ...]]" = loads(start.table)
+table: "dict[Any, tuple[Any, ...]]" = start.load(*start.table)
 functions: "dict[int, FunctionType]" = {}
 
 
@@ -36,27 +36,20 @@ def exec_module(module: "Any") -> None:
     """Run the code of a module, unless its group has (import protocol)."""
     namespace = module.__dict__
     if "__late__" not in namespace:
-        _, offset, end, compressed = table[module.__name__]
-        code = read(offset, end)
+        _, offset, size, compressed = table[module.__name__]
+        code = start.load(offset, size)
         if compressed:
             from zlib import decompress
 
-            code = decompress(code)
-        exec(loads(code), namespace)  # noqa: S102 - code of this file
-
-
-def read(offset: int, end: int) -> bytes:
-    """Return code of the image."""
-    start.archive.seek(start.base + offset)
-    code: bytes = start.archive.read(end - offset)
-    return code
+            code = loads(decompress(code))
+        exec(code, namespace)  # noqa: S102 - code of this file
 
 
 def function(number: int) -> "FunctionType":
     """Return a function that a group left out."""
     if number not in functions:
-        module, _, offset, end = table[number]
-        code, defaults, keyword_defaults = loads(read(offset, end))
+        module, _, offset, size = table[number]
+        code, defaults, keyword_defaults = start.load(offset, size)
         functions[number] = Function(code, sys.modules[module].__dict__, None, defaults)
         functions[number].__kwdefaults__ = keyword_defaults
     return functions[number]
@@ -64,10 +57,10 @@ def function(number: int) -> "FunctionType":
 
 def class_(number: int) -> "Any":
     """Return a class that a group left out, made now if it is the first time."""
-    module, name, offset, end = table[number]
+    module, name, offset, size = table[number]
     namespace = sys.modules[module].__dict__
     if name not in namespace:
-        exec(loads(read(offset, end)), namespace)  # noqa: S102 - code of this file
+        exec(start.load(offset, size), namespace)  # noqa: S102 - code of this file
     return namespace[name]
 
 

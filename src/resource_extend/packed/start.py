@@ -29,9 +29,9 @@ base = 0
 ours: "frozenset[str]" = frozenset()
 # Module -> group that it is in: (offset, size).
 groups: "dict[str, tuple[int, int]]" = {}
-# Marshalled: where everything is that is in no group; see `finder`.
-table = b""
-finder_code = b""
+# (offset, size) of what tells where everything is that is in no group, and of the module that knows how to ask it.
+table = (0, 0)
+finder_code = (0, 0)
 # What the code of a group calls by these names.
 helpers: "dict[str, Any]" = {}
 
@@ -77,11 +77,16 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         main(served)
 
 
+def load(offset: int, size: int) -> "Any":
+    """Read something of the image."""
+    archive.seek(base + offset)
+    return loads(archive.read(size))
+
+
 def run_group(offset: int, size: int) -> None:
     """Make the modules of a group and run their code."""
-    archive.seek(base + offset)
     modules = sys.modules
-    for name, parent, child, is_package, code in loads(archive.read(size)):
+    for name, parent, child, is_package, code in load(offset, size):
         if name not in modules:
             module = modules[name] = Module(name)
             module.__package__ = parent
@@ -123,7 +128,7 @@ def finder() -> "Any":
     name = "resource_extend.packed.finder"
     if name not in modules:
         module = modules[name] = Module(name)
-        exec(loads(finder_code), module.__dict__)  # noqa: S102 - code of this file
+        exec(load(*finder_code), module.__dict__)  # noqa: S102 - code of this file
     return modules[name]
 
 

@@ -111,20 +111,20 @@ def main() -> None:
         if own:
             data = marshal.dumps(compiled(name, trees[name]))
         else:
-            data = zlib.compress(marshal.dumps(compile(source, f"{request['label']}/{path}", "exec")), 9)
+            data = marshal.dumps(zlib.compress(marshal.dumps(compile(source, f"{request['label']}/{path}", "exec")), 9))
         offset, size = area.put(data)
-        table[name] = (is_package, offset, offset + size, not own)
+        table[name] = (is_package, offset, size, not own)
     for part in late.parts:
         offset, size = area.put(marshal.dumps(part_of(part, compiled(part.module, part.tree))))
-        table[part.number] = (part.module, part.name, offset, offset + size)
+        table[part.number] = (part.module, part.name, offset, size)
         if part.is_class:
             table["class", part.name] = (part.number,)
 
     index = (
         compiled(request["extension"], trees[request["extension"]]),
         sets,
-        marshal.dumps(table),
-        marshal.dumps(compiled(request["finder"], trees[request["finder"]])),
+        area.put(marshal.dumps(table)),
+        area.put(marshal.dumps(compiled(request["finder"], trees[request["finder"]]))),
         ours,
         request["plugin"],
         request["plugin_class"],
