@@ -79,7 +79,8 @@ VARIANTS = [
     Variant("equal"),
     Variant("all different", True),
     Variant("capacities too", True, True),
-    Variant("12 volumes, 4 disks", True, True, 12, 4),
+    Variant("12 volumes, 4 disks", True, False, 12, 4),
+    Variant("the same, capacities too", True, True, 12, 4),
 ]
 
 
