@@ -250,6 +250,60 @@ async def test_sighup_reads_the_configuration(tmp_path: Path) -> None:
         assert "configuration taken" in events, "every line of the log is JSON"
 
 
+# Sends itself a signal in the middle of its imports, when it comes to one module, and goes on.
+EARLY = """
+import os, signal, sys
+sys.argv[1:] = ["run", "--config", {config!r}]
+from resource_extend.kubernetes import cli
+{more}
+class Now:
+    def find_spec(self, name, *_):
+        if name == {module!r}:
+            os.kill(os.getpid(), {number})
+sys.meta_path.insert(0, Now())
+cli.main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "more"), [("click", ""), ("grpc", ""), ("resource_extend.kubernetes.lean", "import hashlib, ssl")]
+)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@story
+async def test_signal_while_it_comes_up_stops_it(
+    number: signal.Signals, more: str, module: str, tmp_path: Path
+) -> None:
+    """A stop before the daemon is up is a clean one, also over the start again; the kubelet hears nothing."""
+    config = tmp_path / "config.yaml"
+    write(config, tmp_path / "plugins", f"{{name: {NAME}, counter: 2}}")
+    code = EARLY.format(config=str(config), more=more, module=module, number=int(number))
+    async with FakeKubelet(tmp_path / "plugins") as kubelet:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stderr=asyncio.subprocess.PIPE)
+        _, log = await asyncio.wait_for(process.communicate(), 30)
+        assert 0 == process.returncode, log.decode()
+        assert [] == kubelet.registrations
+
+
+@story
+async def test_sighup_while_it_comes_up_is_kept(tmp_path: Path) -> None:
+    """SIGHUP before the daemon is up does not kill it: the configuration is read again once it runs."""
+    config = tmp_path / "config.yaml"
+    write(config, tmp_path / "plugins", f"{{name: {NAME}, counter: 2}}")
+    code = EARLY.format(config=str(config), more="", module="click", number=int(signal.SIGHUP))
+    async with FakeKubelet(tmp_path / "plugins") as kubelet:
+        process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stderr=asyncio.subprocess.PIPE)
+        await kubelet.wait_for(NAME, allocatable=2)
+        assert process.stderr is not None
+        async for line in process.stderr:
+            if b"configuration taken: generation=2" in line:
+                break
+        # Commands that it runs get this mask: nothing may stay kept back.
+        assert "SigBlk:\t0000000000000000" in Path(f"/proc/{process.pid}/status").read_text()
+        process.terminate()
+        await asyncio.wait_for(process.communicate(), 10)
+        assert 0 == process.returncode
+
+
 @story
 async def test_killed_process_is_followed_by_the_next(tmp_path: Path) -> None:
     """A SIGKILL leaves a socket; the next process removes it and offers the same ids again."""

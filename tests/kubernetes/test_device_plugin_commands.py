@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
-from resource_extend.kubernetes.cli import device_plugin
+from resource_extend.kubernetes.command_line import device_plugin
 from resource_extend.kubernetes.fake_kubelet import FakeKubelet
 from support.device_plugin import NAME, Ours, numbered, story, until
 from support.device_tree import DeviceTree, needs_device_nodes

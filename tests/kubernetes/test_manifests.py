@@ -18,7 +18,7 @@ from lightkube.models.core_v1 import ConfigMap
 
 import manifests
 from resource_extend import __version__
-from resource_extend.kubernetes.cli import device_plugin
+from resource_extend.kubernetes.command_line import device_plugin
 from resource_extend.kubernetes.config import load_config
 from support.configuration import loader
 

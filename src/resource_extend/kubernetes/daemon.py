@@ -75,15 +75,22 @@ class Daemon:
         self._reload.set()
 
     async def run(self) -> None:
-        """Run until `stop`, SIGTERM or SIGINT; SIGHUP reads the configuration again."""
+        """Run until `stop`, SIGTERM or SIGINT; SIGHUP reads the configuration again.
+
+        Signals that the kernel kept back while this process came up count as well.
+        """
         loop = asyncio.get_running_loop()
         handlers = {signal.SIGTERM: self.stop, signal.SIGINT: self.stop, signal.SIGHUP: self.reload}
         for number, handler in handlers.items():
             loop.add_signal_handler(number, handler)
+        if signal.sigpending() & {signal.SIGTERM, signal.SIGINT}:
+            self.stop()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, handlers)
         note("start", pid=os.getpid(), resources=[resource.name for resource in self.config.resources])
         try:
-            self._begin(self.config.folders)
-            await self._take(self.config)
+            if not self._stop.is_set():
+                self._begin(self.config.folders)
+                await self._take(self.config)
             await self._wait_ready(PROBES_AFTER)
             await self._listen(self.config.listen)
             await self._follow_config()
