@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import shutil
 import sys
@@ -30,7 +31,15 @@ GENERATIONS = pytest.mark.parametrize("generation", ["le136", "ge137"])
 class Living:
     """One resource with two devices, living on a folder."""
 
-    def __init__(self, folder: str, *, name: str = NAME, registry: str = "", registry_host: str = "") -> None:
+    def __init__(
+        self,
+        folder: str,
+        *,
+        name: str = NAME,
+        registry: str = "",
+        registry_host: str = "",
+        delay: Delay | None = None,
+    ) -> None:
         self.table = DeviceTable()
         self.table.publish(numbered(2))
         self.counts = Counts()
@@ -38,7 +47,7 @@ class Living:
         self.folder.look()
         resource = Resource(name, Listed(), allocation_policy="packed")
         service = Service(resource, self.table, self.counts, RULES.combine, RULES.prefer)
-        delay = Delay(0.1, 1.0)
+        delay = delay or Delay(0.1, 1.0)
         self.life = Lifecycle(service, self.folder, registry=registry, registry_host=registry_host, delay=delay)
 
     async def __aenter__(self) -> Living:
@@ -62,9 +71,9 @@ class Living:
 
 
 @asynccontextmanager
-async def offered(folder: Path, generation: str = "ge137", **named: str) -> AsyncIterator[tuple[FakeKubelet, Living]]:
+async def offered(folder: Path, generation: str = "ge137") -> AsyncIterator[tuple[FakeKubelet, Living]]:
     """Give a kubelet, and a resource that it shows."""
-    async with FakeKubelet(folder, generation) as kubelet, Living(str(folder), **named) as living:
+    async with FakeKubelet(folder, generation) as kubelet, Living(str(folder)) as living:
         await kubelet.wait_for(living.life.name, allocatable=2)
         yield kubelet, living
 
@@ -197,6 +206,47 @@ async def test_kubelet_that_refuses(tmp_path: Path) -> None:
             assert 'the ResourceName "x" is invalid' in living.life.reason
             await kubelet.wait_for(NAME, allocatable=2)
             assert {"refused": 2, "ok": 1} == living.results
+
+
+class Recorded(Delay):
+    """Pauses of 0.1 s and more that are remembered."""
+
+    def __init__(self) -> None:
+        super().__init__(0.1, 30)
+        self.taken: list[float] = []
+
+    def take(self) -> float:
+        """Give a pause, and remember it."""
+        self.taken.append(super().take())
+        return self.taken[-1]
+
+
+@story
+async def test_pause_is_short_again_once_active(tmp_path: Path) -> None:
+    """A stream, however short, ends the growth of the pauses: what is lost right after refusals comes back soon."""
+    delay = Recorded()
+    async with FakeKubelet(tmp_path) as kubelet:
+        kubelet.faults.refuse = 3
+        async with Living(str(tmp_path), delay=delay) as living:
+            await living.reaches(State.ACTIVE)
+            (path,) = plugin_sockets(str(tmp_path))
+            os.unlink(path)
+            await until(lambda: living.results.get("ok") == 2)
+    assert {"refused": 3, "ok": 2, "socket_removed": 1} == living.results
+    assert [0, 1, 2, 0] == [round(math.log2(pause / 0.1)) for pause in delay.taken]
+
+
+@story
+async def test_kubelet_that_ends_every_stream_at_once(tmp_path: Path) -> None:
+    """A kubelet that takes a registration and drops the stream is tried again with the shortest pause, not without."""
+    delay = Recorded()
+    async with FakeKubelet(tmp_path) as kubelet, Living(str(tmp_path), delay=delay) as living:
+        for turn in range(5):
+            await until(lambda turn=turn: living.results.get("ok") == turn + 1)  # type: ignore[misc]
+            await kubelet.plugins.drop_streams(NAME)
+        await until(lambda: living.results.get("stream_ended") == 5)
+    assert 5 == len(delay.taken)
+    assert all(0.08 <= pause <= 0.12 for pause in delay.taken)
 
 
 @story

@@ -5,7 +5,8 @@
 INIT waits for the kubelet's socket. Every round has a socket name of its own, the old stream is ended before the new
 socket registers (kubelets up to 1.36 would let the late end of the old one disconnect the new one), and nothing but an
 open stream counts as success (specification, kubernetes 2.6 and 2.13). A round ends with a reason in words; the delay
-before the next one grows from 1 s to 30 s and is cut short when the kubelet makes its socket again.
+before the next one grows from 1 s to 30 s, starts small again after an open stream, and is cut short when the kubelet
+makes its socket again.
 """
 
 from __future__ import annotations
@@ -29,7 +30,6 @@ from resource_extend.kubernetes.service import Service, options
 REGISTER_DEADLINE = 20.0  # seconds; the kubelet dials back for up to 10 s inside the call
 STREAM_WAIT = 20.0  # seconds from Register to the kubelet's ListAndWatch
 SETTLE = 0.1  # seconds between the end of an old stream and the next socket
-STEADY = 1.0  # seconds of being ACTIVE after which the delay starts small again
 
 
 class State(enum.Enum):
@@ -128,10 +128,9 @@ class Lifecycle:
         self._enter(State.ACTIVE)
         self._service.counts.registrations["ok"] += 1
         self._elders, self._siblings = self._folder.names, set()
-        began = time.monotonic()
+        # Also for a kubelet that ends the stream at once: the shortest pause is the least between two rounds.
+        self._delay.reset()
         await self._until(lambda: endpoint.streams == 0 or self._loss(endpoint) is not None)
-        if time.monotonic() - began >= STEADY:
-            self._delay.reset()
         self._raise_loss(endpoint)
         if not self._stopping:
             raise LostError("stream_ended", "the kubelet's stream ended")
