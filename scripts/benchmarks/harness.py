@@ -67,7 +67,8 @@ Execute = Callable[[Execution], Finished]
 
 
 def spawn(execution: Execution) -> Finished:
-    """Execute a program from this process."""
+    """Execute a program from this process, which stands in the program's folder meanwhile: posix_spawn names none."""
+    here = Path.cwd()
     os.chdir(execution.folder)
     reading, writing = os.pipe()
     actions = [
@@ -85,6 +86,7 @@ def spawn(execution: Execution) -> Finished:
     _, status, usage = os.wait4(process, 0)
     elapsed = time.perf_counter() - started
     os.close(reading)
+    os.chdir(here)
     processor = usage.ru_utime + usage.ru_stime
     return Finished(elapsed, processor, os.waitstatus_to_exitcode(status), b"".join(chunks))
 
@@ -159,13 +161,9 @@ def rounds(cases: Sequence[Case], count: int, execute: Execute = spawn) -> dict[
         The samples of each case, one a round, in the order of the rounds.
     """
     samples: dict[str, list[Sample]] = {case.name: [] for case in cases}
-    here = Path.cwd()
-    try:
-        for case in cases:
-            once(case, execute)
-        for _ in range(count):
-            for case in random.sample(cases, len(cases)):
-                samples[case.name].append(once(case, execute))
-    finally:
-        os.chdir(here)
+    for case in cases:
+        once(case, execute)
+    for _ in range(count):
+        for case in random.sample(cases, len(cases)):
+            samples[case.name].append(once(case, execute))
     return samples
