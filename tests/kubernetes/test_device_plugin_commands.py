@@ -94,6 +94,11 @@ def test_allocate(config: str) -> None:
         unknown.exit_code,
         unknown.stderr,
     )
+    twice = call("allocate", "--config", config, NAME, FIRST, SECOND, FIRST)
+    assert (1, f"device-plugin: {FIRST} is named more than once: a container gets a device once\n") == (
+        twice.exit_code,
+        twice.stderr,
+    )
     other = call("allocate", "--config", config, "example.com/other", FIRST)
     assert f"device-plugin: no resource 'example.com/other' is configured; there are: {NAME}\n" == other.stderr
 

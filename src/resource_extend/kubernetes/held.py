@@ -22,6 +22,7 @@ from resource_extend.kubernetes.pod_resources import Holders, PodResourcesError,
 
 PERIOD = 10.0  # seconds
 STATE_FILE = "resource-extend-held.json"
+NEVER_RELEASED = "'release' never runs: it needs folders.podResources"
 
 # Resource name -> the resource and its counters, for those that have a release hook.
 Hooked = Mapping[str, tuple[Resource, Counts]]
@@ -46,6 +47,11 @@ def read_state(path: str) -> dict[str, dict[str, list[str]]]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         warn("held devices not readable", file=path, reason=str(error))
         return {}
+
+
+def never_released(resource: Resource, folders: Folders) -> bool:
+    """Tell whether a resource has a release hook that never runs, as nobody is asked who holds what."""
+    return resource.release is not None and not folders.pod_resources
 
 
 class HeldDevices:

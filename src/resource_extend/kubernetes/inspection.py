@@ -8,12 +8,13 @@ import os
 import pwd
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from resource_extend.errors import PluginError
 from resource_extend.kubernetes import sockets
 from resource_extend.kubernetes.devices.tree import Tree
+from resource_extend.kubernetes.held import NEVER_RELEASED, never_released
 from resource_extend.kubernetes.model import AllocationError, Config, Device, DeviceAnswer, Resource, Roots
 from resource_extend.kubernetes.runner import Rules
 from resource_extend.kubernetes.service import container_answer
@@ -66,8 +67,8 @@ def check(config: Config, found: Iterable[Found]) -> Iterator[Finding]:
         except PluginError as error:
             # The devices are worth knowing all the same, above all where there is no kubelet.
             yield Finding(error=True, text=f"{name}: {error}")
-        if item.resource.release and not config.folders.pod_resources:
-            yield Finding(error=True, text=f"{name}: 'release' never runs: it needs folders.podResources")
+        if never_released(item.resource, config.folders):
+            yield Finding(error=True, text=f"{name}: {NEVER_RELEASED}")
         if item.error:
             yield Finding(error=True, text=f"{name}: {item.error}")
             continue
@@ -118,7 +119,7 @@ def _group(number: int) -> str:
         return str(number)
 
 
-def dry_allocate(found: Iterable[Found], name: str, ids: Iterable[str], rules: Rules) -> DeviceAnswer:
+def dry_allocate(found: Iterable[Found], name: str, ids: Sequence[str], rules: Rules) -> DeviceAnswer:
     """Say what a container would get with the devices `ids` of resource `name`. Raises AllocationError."""
     by_name = {item.resource.name: item for item in found}
     if name not in by_name:
@@ -130,4 +131,7 @@ def dry_allocate(found: Iterable[Found], name: str, ids: Iterable[str], rules: R
     missing = sorted(set(ids) - set(devices))
     if missing:
         raise AllocationError(f"{name} has no device {', '.join(missing)}; there are: {', '.join(devices) or 'none'}")
+    twice = sorted({one for one in ids if ids.count(one) > 1})
+    if twice:
+        raise AllocationError(f"{', '.join(twice)} is named more than once: a container gets a device once")
     return container_answer(item.resource, [devices[one] for one in ids], rules.combine)
