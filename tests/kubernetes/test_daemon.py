@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -169,6 +170,45 @@ async def test_probes_move(tmp_path: Path) -> None:
         await until(lambda: ours.running.generation == 4)
         assert Amounts(2, 2) == kubelet.node()[NAME]
         assert 1 == len(kubelet.registrations)
+
+
+def told(caplog: pytest.LogCaptureFixture, event: str) -> list[dict[str, object]]:
+    """Give the fields of all lines of an event."""
+    return [vars(record)["fields"] for record in caplog.records if record.getMessage() == event]
+
+
+@story
+async def test_busy_address_is_tried_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """An address that is taken at the start is told once and tried again until it is free."""
+    caplog.set_level("INFO", "resource_extend.device_plugin")
+    path = tmp_path / "probes.sock"
+    config = tmp_path / "config.yaml"
+    write(config, tmp_path / "plugins", f"{{name: {NAME}, counter: 2}}", more=f"listen: unix:{path}")
+    async with FakeKubelet(tmp_path / "plugins") as kubelet, Ours() as ours:
+        with socket.socket(socket.AF_UNIX) as owner:
+            owner.bind(str(path))
+            owner.listen()
+            await ours.start_config(lambda: load_config(str(config)), str(config))
+            await kubelet.wait_for(NAME, allocatable=2)
+            await until(lambda: told(caplog, "no probes"))
+            await asyncio.sleep(0.5)
+            assert ours.running.probes is None
+        await until(lambda: ours.running.probes)
+        assert [{"address": f"unix:{path}"}] == told(caplog, "probes")
+        assert 1 == len(told(caplog, "no probes"))
+
+
+@story
+async def test_hook_that_never_runs_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A release hook without the pod resources socket is a line in the log, once for each resource that has one."""
+    hooked = f"{{name: {NAME}, counter: 2, release: {{command: [sh]}}}}"
+    async with configured(tmp_path, hooked, f"{{name: {OTHER}, counter: 1}}") as (kubelet, ours, path):
+        await kubelet.wait_for(NAME, allocatable=2)
+        reason = "'release' never runs: it needs folders.podResources"
+        assert [{"resource": NAME, "reason": reason}] == told(caplog, "hook without use")
+        write(path, tmp_path / "plugins", hooked)
+        await until(lambda: ours.running.generation == 2)
+        assert 1 == len(told(caplog, "hook without use"))
 
 
 @story

@@ -12,8 +12,9 @@ from resource_extend.errors import PluginError
 from resource_extend.kubernetes import sockets
 from resource_extend.kubernetes.counts import Counts
 from resource_extend.kubernetes.folder import PluginFolder
-from resource_extend.kubernetes.held import HeldDevices, state_path
+from resource_extend.kubernetes.held import NEVER_RELEASED, HeldDevices, never_released, state_path
 from resource_extend.kubernetes.logs import note, warn
+from resource_extend.kubernetes.loss import Delay
 from resource_extend.kubernetes.model import Config, Folders, Resource
 from resource_extend.kubernetes.probes import ProbeServer
 from resource_extend.kubernetes.runner import Rules, Runner
@@ -57,6 +58,9 @@ class Daemon:
         self._watchers: list[asyncio.Task[None]] = []
         self._stop = asyncio.Event()
         self._reload = asyncio.Event()
+        self._listen_error = ""
+        self._listen_delay = Delay(config_period)
+        self._listen_again = 0.0
 
     @property
     def runners(self) -> list[Runner]:
@@ -141,6 +145,8 @@ class Daemon:
             if not self._stop.is_set() and (changed or self._reload.is_set()):
                 self._reload.clear()
                 await self._read_again()
+            if asyncio.get_running_loop().time() >= self._listen_again:
+                await self._listen(self.config.listen)
 
     async def _read_again(self) -> None:
         self._seen = _stamp(self._path)
@@ -178,20 +184,28 @@ class Daemon:
             if name not in self._runners:
                 runner = Runner(resource, config.roots, config.folders, self._rules, self._folder, self.held)
                 self._runners[name] = runner
+                if never_released(resource, config.folders):
+                    warn("hook without use", resource=name, reason=NEVER_RELEASED)
                 runner.start()
 
     async def _listen(self, address: str) -> None:
-        """Serve probes and metrics on `address`; a failure is told and is no end."""
+        """Serve probes and metrics on `address`; a failure is told once, and tried again after a pause."""
         if self.probes is not None:
             if self.probes.address == address:
                 return
             await asyncio.to_thread(self.probes.close)
             self.probes = None
+        error = ""
         if address and not self._stop.is_set():
             try:
                 self.probes = ProbeServer(self, address, asyncio.get_running_loop())
-            except PluginError as error:
-                warn("no probes", reason=str(error))
+                self._listen_delay.reset()
+            except PluginError as problem:
+                error = str(problem)
+                self._listen_again = asyncio.get_running_loop().time() + self._listen_delay.take()
+        if error and error != self._listen_error:
+            warn("no probes", reason=error)
+        self._listen_error = error
 
     # What the probes ask
 
