@@ -36,7 +36,9 @@ def main(arguments: "list[str]") -> int:
     output: Path = options.output
     output.mkdir(parents=True, exist_ok=True)
     commit = _commit()
-    print(f"commit {commit}, {platform.python_implementation()} {platform.python_version()}, zlib {_zlib_version()}")
+    print(
+        f"commit {commit}, {platform.python_implementation()} {platform.python_version()}, zlib {zlib.ZLIB_RUNTIME_VERSION}"
+    )
     try:
         for name in names:
             line = _interpreter(options.interpreter)
@@ -113,12 +115,41 @@ def plugin_file(name: str, recipe: "dict[str, Any]", line: "str | None" = None, 
 
 def _build_plugin(file: PluginFile, one: bool, commit: str, output: Path) -> None:
     """Build one plugin file and say which interpreters it starts fast on."""
-    interpreters = discover(file.versions, (base_python(),) if one else (file.interpreter,))
+    found = discover(file.versions, (base_python(),) if one else (file.interpreter,))
+    # Another C library or build has other extension modules, and there is no msgspec for it in the file.
+    interpreters = {version: each for version, each in found.items() if each.suffix in file.suffixes(version)}
     if not interpreters:
         raise RuntimeError(f"there is none of CPython {', '.join(file.versions)} on this machine")
     for version in file.versions:
         print(f"  CPython {version}: {_found(interpreters.get(version))}")
-    pack(file, interpreters, commit, CACHE / "wheels", output / file.name)
+    target = output / file.name
+    inputs = f"{file} {interpreters} {commit} {zlib.ZLIB_RUNTIME_VERSION} {sys.version} {_sources()}"
+    # Beside the caches, not beside the file: people copy all of dist/ into plugin directories.
+    stamp = CACHE / "stamps" / hashlib.sha256(str(target.resolve()).encode()).hexdigest()
+    if _is_stamped(target, inputs, stamp):
+        return
+    pack(file, interpreters, commit, CACHE / "wheels", target)
+    stamp.parent.mkdir(parents=True, exist_ok=True)
+    stamp.write_text(f"{hashlib.sha256(target.read_bytes()).hexdigest()} {inputs}", encoding="utf-8")
+
+
+def _is_stamped(target: Path, inputs: str, stamp: Path) -> bool:
+    """Whether a file is what the same inputs gave before."""
+    if not target.exists() or not stamp.exists():
+        return False
+    digest = hashlib.sha256(target.read_bytes()).hexdigest()
+    return stamp.read_text(encoding="utf-8") == f"{digest} {inputs}" and os.access(target, os.X_OK)
+
+
+def _sources() -> str:
+    """Return a digest of everything that is built from."""
+    digest = hashlib.sha256()
+    for folder in SOURCES:
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts and not path.parent.name.endswith(".egg-info"):
+                digest.update(f"{path.relative_to(ROOT)} {path.stat().st_size} ".encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
 
 
 def _found(interpreter: Interpreter | None) -> str:
@@ -155,11 +186,6 @@ def _commit() -> str:
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
     return head.stdout.strip() + (" with changes" if changes.stdout.strip() else "")
-
-
-def _zlib_version() -> str:
-    """Return the version of the library whose output the bytes depend on."""
-    return zlib.ZLIB_RUNTIME_VERSION
 
 
 def _write_sums(output: Path, known: "list[str]") -> None:

@@ -24,8 +24,7 @@ def build_image(
     site_packages: Path,
     own: "list[str]",
     verbs: "dict[str, VerbSet]",
-    plugin: str,
-    plugin_class: str,
+    plugin: tuple[str, str],
 ) -> Image:
     """Compile all modules of a site-packages folder with one interpreter.
 
@@ -36,8 +35,7 @@ def build_image(
         site_packages: our own and the third-party packages.
         own: our own modules, which are compiled function by function.
         verbs: what each verb runs (`trace.trace`).
-        plugin: the plugin's module.
-        plugin_class: its class.
+        plugin: the plugin's module and class.
 
     Raises:
         RuntimeError: the interpreter cannot compile a module.
@@ -49,8 +47,8 @@ def build_image(
         "extension": EXTENSION,
         "finder": FINDER,
         "verbs": {verb: wanted.as_json() for verb, wanted in verbs.items()},
-        "plugin": plugin,
-        "plugin_class": plugin_class,
+        "plugin": plugin[0],
+        "plugin_class": plugin[1],
     }
     with tempfile.TemporaryDirectory() as empty:
         done = subprocess.run(

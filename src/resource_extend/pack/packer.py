@@ -1,9 +1,11 @@
 """A plugin class becomes one file: the stages in their order."""
 
 import json
+import os
 import shutil
 import tempfile
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +13,7 @@ from resource_extend import __version__
 from resource_extend.pack import annotations, archive, modules, profile, shiv, trace, wheels
 from resource_extend.pack.image import build_image
 from resource_extend.pack.interpreters import Interpreter
+from resource_extend.pack.launcher import Image
 
 _PACKED = [
     "resource_extend.packed.start",
@@ -108,27 +111,21 @@ def assemble(
     session = read_session(file.session) if file.session else []
     sqlite = "sqlite:\n  path: {folder}/nodes.db\n"
     etcd = profile.read()
-    verbs = {
-        version: trace.sets(
-            trace.trace(interpreter, site_packages, sources, (file.plugin, file.plugin_class), session, sqlite), etcd
-        )
-        for version, interpreter in interpreters.items()
-    }
-    hot = {name for sets in verbs.values() for wanted in sets.values() for name in wanted.run.modules}
-    annotations.check(next(iter(interpreters.values())), site_packages, sorted(hot))
-    images = [
-        build_image(
-            interpreter,
-            file.suffixes(version),
-            file.name,
-            site_packages,
-            own,
-            verbs[version],
-            file.plugin,
-            file.plugin_class,
-        )
-        for version, interpreter in interpreters.items()
-    ]
+
+    def traced(interpreter: Interpreter) -> dict[str, trace.VerbSet]:
+        plugin = (file.plugin, file.plugin_class)
+        return trace.sets(trace.trace(interpreter, site_packages, sources, plugin, session, sqlite), etcd)
+
+    def compiled(interpreter: Interpreter, verbs: dict[str, trace.VerbSet]) -> Image:
+        suffixes = file.suffixes(interpreter.minor)
+        plugin = (file.plugin, file.plugin_class)
+        return build_image(interpreter, suffixes, file.name, site_packages, own, verbs, plugin)
+
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        verbs = list(pool.map(traced, interpreters.values()))
+        hot = {name for sets in verbs for wanted in sets.values() for name in wanted.run.modules}
+        annotations.check(next(iter(interpreters.values())), site_packages, sorted(hot))
+        images = list(pool.map(compiled, interpreters.values(), verbs))
     with tempfile.TemporaryDirectory() as folder:
         plain = Path(folder, file.name)
         shiv.make_archive(site_packages, f"{_ENTRY}:run", plain)
