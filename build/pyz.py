@@ -36,9 +36,7 @@ def main(arguments: "list[str]") -> int:
     output: Path = options.output
     output.mkdir(parents=True, exist_ok=True)
     commit = _commit()
-    print(
-        f"commit {commit}, {platform.python_implementation()} {platform.python_version()}, zlib {zlib.ZLIB_RUNTIME_VERSION}"
-    )
+    print(f"commit {commit}, CPython {platform.python_version()}, zlib {zlib.ZLIB_RUNTIME_VERSION}")
     try:
         for name in names:
             line = _interpreter(options.interpreter)
