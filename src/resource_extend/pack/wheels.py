@@ -11,6 +11,8 @@ import tempfile
 import zipfile
 from pathlib import Path
 
+from resource_extend.pack.elf import without_library
+
 # The pure Python part of a wheel is the same for all; taking it from one makes the file the same wherever it is built.
 PURE_FROM = ("3.11", "x86_64")
 _COMPILED = ".so"
@@ -52,7 +54,8 @@ def unpack(wheels: "list[Path]", folder: Path, suffixes: "tuple[str, ...]") -> N
                     continue
                 target = folder / name
                 target.parent.mkdir(parents=True, exist_ok=True)
-                target.write_bytes(archive.read(name))
+                content = archive.read(name)
+                target.write_bytes(without_library(content, "libpthread.so.0") if compiled else content)
 
 
 def _is_needed(name: str) -> bool:
