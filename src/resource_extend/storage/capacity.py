@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 
 _CAPACITY = b'{"capacity":'
 _USAGE = b',"usage":'
+# Where every node has a capacity of its own there is nothing to find again, and the garbage collector would trace
+# thousands of them over and over.
+_KEPT = 256
 _decode_usage = Decoder(Resource).decode
 
 
@@ -163,6 +166,8 @@ class CapacityQuery:
         whole = self._wholes.get(text)
         if whole is None:
             whole = _Whole(decode(text, Resource), value[: end + len(_USAGE)], self)
+            if len(self._wholes) == _KEPT:
+                self._wholes.clear()
             self._wholes[text] = whole
         return whole
 
