@@ -70,3 +70,22 @@ def default_node(max_deploy_count: int = 100) -> Cluster:
     cluster = Cluster(max_deploy_count)
     cluster.call("add-node", nodename="n", resource=DEFAULT_NODE)
     return cluster
+
+
+VDA = "/dev/vda:/,/data0:100:200:1G:2G"
+
+# One that takes a byte of storage, one that predates the plugin, one whose limit counts for nothing.
+WORKLOADS: list[Any] = [{"storage_request": 1}, None, {"storage_limit": 1}]
+
+
+def two_disks() -> Cluster:
+    """Return a cluster whose node has the disks vda and vdb."""
+    cluster = Cluster()
+    cluster.call("add-node", nodename="n", resource={"disks": [VDA, "/dev/vdb:/data1:1:2:3:4"], "storage": 1})
+    return cluster
+
+
+def set_usage(cluster: Cluster, delta: bool = True, incr: bool = True, **keys: Any) -> Any:
+    """Call the verb as core does."""
+    empty = {"resource": None, "resource_request": None, "workloads_resource": None}
+    return cluster.call("set-node-resource-usage", nodename="n", delta=delta, incr=incr, **{**empty, **keys})
