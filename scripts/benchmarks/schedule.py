@@ -19,19 +19,19 @@ from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path[:0] = [str(ROOT / "tests")]
-
-from resource_extend.codec import encode  # noqa: E402
-from resource_extend.storage.binding import parse_binding  # noqa: E402
-from resource_extend.storage.disk import Disk  # noqa: E402
-from resource_extend.storage.resource import Record, Resource  # noqa: E402
-from resource_extend.storage.schedule import place  # noqa: E402
-from resource_extend.storage.state import state_of  # noqa: E402
-from resource_extend.store.etcd import EtcdStore  # noqa: E402
-from storage.comparison import counted  # noqa: E402
-from storage.enumeration import enumerate_slots  # noqa: E402
-from support.etcd import Etcd, running  # noqa: E402
+from benchmarks.harness import Case, Execution, rounds, spawn
+from benchmarks.summary import BARE, summarize_all
+from benchmarks.surroundings import ROOT
+from resource_extend.codec import encode
+from resource_extend.storage.binding import parse_binding
+from resource_extend.storage.disk import Disk
+from resource_extend.storage.resource import Record, Resource
+from resource_extend.storage.schedule import place
+from resource_extend.storage.state import state_of
+from resource_extend.store.etcd import EtcdStore
+from storage.comparison import counted
+from storage.enumeration import enumerate_slots
+from support.etcd import Etcd, running
 
 GIB, TIB = 1 << 30, 1 << 40
 MAX_DEPLOY_COUNT = 10_000
@@ -126,10 +126,10 @@ def one_node() -> list[list[str]]:
     return rows
 
 
-def interleaved(functions: Sequence[Callable[[], object]], rounds: int = 7) -> list[float]:
+def interleaved(functions: Sequence[Callable[[], object]], count: int = 7) -> list[float]:
     """Return the median seconds of each function."""
     times: list[list[float]] = [[] for _ in functions]
-    for _ in range(rounds):
+    for _ in range(count):
         for index, function in enumerate(functions):
             started = time.perf_counter()
             function()
@@ -140,134 +140,69 @@ def interleaved(functions: Sequence[Callable[[], object]], rounds: int = 7) -> l
 # --- many nodes, as core calls
 
 
-class Command(NamedTuple):
-    """One program call: what runs, what goes to its stdin."""
+class Nodes:
+    """A prefix of an etcd that holds nodes, and the calls about them."""
 
-    arguments: list[str]
-    stdin: Path
+    def __init__(self, program: Path, folder: Path, etcd: Etcd, variant: Variant, count: int) -> None:
+        folder.mkdir()
+        self.program = program
+        self.folder = folder
+        self.names = [f"node-{number:05}" for number in range(count)]
+        prefix = f"/{folder.name}"
+        store = EtcdStore(etcd.settings(prefix=prefix), "storage", time.monotonic() + 3600)
+        for number, name in enumerate(self.names):
+            store.update(name, partial(_replaced, encode(node(variant, number))))
+        (folder / "storage.yaml").write_text(f"etcd:\n  machines: [{etcd.url}]\n  prefix: {prefix}\n")
+        self.cases: list[Case] = []
+        interpreter = program.open("rb").readline().decode().removeprefix("#!").split()[0]
+        self.add(BARE, (interpreter, "-I", "-S", "-c", "pass"), {})
+        self.ask("floor", FLOOR)
 
+    def ask(self, name: str, request: dict[str, Any]) -> None:
+        """Add a query of the capacity of all nodes."""
+        keys = {"nodenames": self.names, "workload_resource": request}
+        self.add(name, (str(self.program), "get-nodes-deploy-capacity"), keys)
 
-class Measured(NamedTuple):
-    """Medians of one command: milliseconds, and wall and processor time over the bare interpreter's."""
-
-    milliseconds: float
-    wall: float
-    processor: float
-
-
-def execute(command: Command) -> tuple[float, float, bytes]:
-    """Run a program; return seconds from before its start to its end, processor seconds, and stdout and stderr."""
-    reading, writing = os.pipe()
-    actions = [
-        (os.POSIX_SPAWN_OPEN, 0, str(command.stdin), os.O_RDONLY, 0),
-        (os.POSIX_SPAWN_DUP2, writing, 1),
-        (os.POSIX_SPAWN_DUP2, writing, 2),
-    ]
-    environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
-    started = time.perf_counter()
-    process = os.posix_spawn(command.arguments[0], command.arguments, environment, file_actions=actions)
-    os.close(writing)
-    chunks = []
-    while chunk := os.read(reading, 1 << 20):
-        chunks.append(chunk)
-    _, status, usage = os.wait4(process, 0)
-    elapsed = time.perf_counter() - started
-    os.close(reading)
-    answer = b"".join(chunks)
-    if status:
-        raise SystemExit(f"{' '.join(command.arguments)}: {answer.decode(errors='replace')}")
-    return elapsed, usage.ru_utime + usage.ru_stime, answer
-
-
-def measure(commands: dict[str, Command], rounds: int) -> dict[str, Measured]:
-    """Run all commands once a round, in random order; the one called "bare" is the yardstick."""
-    expected = {name: execute(command)[2] for name, command in commands.items()}
-    walls: dict[str, list[float]] = {name: [] for name in commands}
-    processors: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(rounds):
-        order = list(commands)
-        random.shuffle(order)
-        for name in order:
-            wall, processor, answer = execute(commands[name])
-            if answer != expected[name]:
-                raise SystemExit(f"{name}: another answer than before")
-            walls[name].append(wall)
-            processors[name].append(processor)
-    return {
-        name: Measured(
-            statistics.median(walls[name]) * 1e3,
-            statistics.median(each / bare for each, bare in zip(walls[name], walls["bare"], strict=True)),
-            statistics.median(each / bare for each, bare in zip(processors[name], processors["bare"], strict=True)),
-        )
-        for name in commands
-    }
-
-
-def interpreter_of(program: Path) -> str:
-    """Return the interpreter that a built file's first line names."""
-    with program.open("rb") as file:
-        return file.readline().decode().removeprefix("#!").split()[0]
-
-
-def commands_for(
-    program: Path, folder: Path, etcd: Etcd, variant: Variant, nodes: int, requests: dict[str, dict[str, Any]]
-) -> dict[str, Command]:
-    """Fill a prefix with nodes; return a call for each request, with the bare interpreter and the floor."""
-    folder.mkdir()
-    prefix = f"/{folder.name}"
-    store = EtcdStore(etcd.settings(prefix=prefix), "storage", time.monotonic() + 3600)
-    names = [f"node-{number:05}" for number in range(nodes)]
-    for number, name in enumerate(names):
-        value = encode(node(variant, number))
-        store.update(name, partial(_replaced, value))
-    config = folder / "storage.yaml"
-    config.write_text(f"etcd:\n  machines: [{etcd.url}]\n  prefix: {prefix}\n")
-    nothing = folder / "nothing"
-    nothing.touch()
-    commands = {"bare": Command([interpreter_of(program), "-I", "-S", "-c", "pass"], nothing)}
-    for index, (name, request) in enumerate([("floor", FLOOR), *requests.items()]):
-        stdin = folder / f"{index}.json"
-        stdin.write_text(json.dumps({"nodenames": names, "workload_resource": request}))
-        commands[name] = Command([str(program), "--config", str(config), "get-nodes-deploy-capacity"], stdin)
-    return commands
+    def add(self, name: str, arguments: tuple[str, ...], request: dict[str, Any]) -> None:
+        """Add a case. What it answers now it must answer in every round."""
+        stdin = self.folder / f"{len(self.cases)}.json"
+        stdin.write_text(json.dumps(request))
+        environment = {"PATH": "/usr/bin:/bin", "HOME": os.environ.get("HOME", "/")}
+        first = spawn(Execution(arguments, self.folder, environment, stdin, b""))
+        if first.status:
+            raise RuntimeError(f"{name}: {first.output.decode(errors='replace')}")
+        self.cases.append(Case(name, [Execution(arguments, self.folder, environment, stdin, first.output)]))
 
 
 def _replaced(value: bytes, _: bytes | None) -> bytes:
     return value
 
 
-def many_nodes(program: Path, etcd: Etcd, folder: Path, sizes: list[int], rounds: int) -> Iterator[list[str]]:
+def many_nodes(program: Path, etcd: Etcd, folder: Path, sizes: list[int], count: int) -> Iterator[list[str]]:
     """Give a row for each variant and number of nodes: the ratio of each request to the bare interpreter."""
     for variant in VARIANTS:
-        for nodes in sizes:
-            if nodes > 1000 and variant.volumes > 4:
+        for size in sizes:
+            if size > 1000 and variant.volumes > 4:
                 continue
-            here = folder / f"{VARIANTS.index(variant)}-{nodes}"
-            measured = measure(
-                commands_for(program, here, etcd, variant, nodes, REQUESTS),
-                rounds if nodes <= 1000 else max(rounds // 3, 5),
-            )
-            yield [
-                variant.name,
-                str(nodes),
-                f"{measured['bare'].milliseconds:.1f}",
-                *[f"{measured[name].wall:.2f} ({measured[name].processor:.2f})" for name in ("floor", *REQUESTS)],
-            ]
+            nodes = Nodes(program, folder / f"{VARIANTS.index(variant)}-{size}", etcd, variant, size)
+            for name, request in REQUESTS.items():
+                nodes.ask(name, request)
+            measured = summarize_all(rounds(nodes.cases, count if size <= 1000 else max(count // 3, 5)))
+            figures = [measured[name] for name in ("floor", *REQUESTS)]
+            ratios = [f"{each.ratio:.2f} ({each.processor_ratio:.2f})" for each in figures]
+            yield [variant.name, str(size), f"{measured[BARE].median:.1f}", *ratios]
 
 
-def one_deploy(program: Path, etcd: Etcd, folder: Path, rounds: int) -> list[list[str]]:
+def one_deploy(program: Path, etcd: Etcd, folder: Path, count: int) -> list[list[str]]:
     """Measure a deploy of one, and of 1,000 workloads, on one node."""
+    nodes = Nodes(program, folder / "deploy", etcd, VARIANTS[1], 1)
     request = {"volumes": [f"AUTO:/d:rw:1G:{QUOTAS}"]}
-    commands = commands_for(program, folder / "deploy", etcd, VARIANTS[1], 1, {})
-    for count in (1, 1000):
-        stdin = folder / "deploy" / f"deploy-{count}.json"
-        keys = {"nodename": "node-00000", "deploy_count": count, "workload_resource_request": request}
-        stdin.write_text(json.dumps(keys))
-        arguments = [*commands["floor"].arguments[:-1], "calculate-deploy"]
-        commands[f"{count} workloads"] = Command(arguments, stdin)
-    measured = measure(commands, rounds)
+    for workloads in (1, 1000):
+        keys = {"nodename": nodes.names[0], "deploy_count": workloads, "workload_resource_request": request}
+        nodes.add(f"{workloads} workloads", (str(program), "calculate-deploy"), keys)
     return [
-        [name, f"{one.milliseconds:.1f}", f"{one.wall:.2f}", f"{one.processor:.2f}"] for name, one in measured.items()
+        [name, f"{one.median:.1f}", f"{one.ratio:.2f}", f"{one.processor_ratio:.2f}"]
+        for name, one in summarize_all(rounds(nodes.cases, count)).items()
     ]
 
 
