@@ -26,15 +26,17 @@ def start_again_without_tls() -> None:
     if os.environ.pop(AGAIN, "") or not any(sys.modules.get(name) for name in OPENSSL):
         return
     here = os.path.realpath(__file__)
-    if any(here.startswith(os.path.realpath(folder) + os.sep) for folder in _temporary_folders()):
+    if here.startswith(tuple(_unpacked_for_one_run())):
         return
     os.environ[AGAIN] = "1"
     code = f"import sys; sys.path[:] = {sys.path!r}; from resource_extend.kubernetes.cli import main; main()"
     os.execv(sys.executable, [sys.executable, "-I", "-c", code, *sys.argv[1:]])  # noqa: S606 - our own program
 
 
-def _temporary_folders() -> list[str]:
-    return [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"]  # noqa: S108 - looked at, not used
+def _unpacked_for_one_run() -> list[str]:
+    """Return how the folders begin that `packed.fallback` makes where no cache can be written."""
+    folders = [os.environ.get("TMPDIR") or "/tmp", "/tmp", "/var/tmp"]  # noqa: S108 - looked at, not used
+    return [os.path.join(os.path.realpath(folder), "resource-extend-") for folder in folders]
 
 
 def leave_out_tls() -> None:
