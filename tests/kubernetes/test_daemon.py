@@ -267,8 +267,10 @@ async def test_signal_stops_the_process(number: signal.Signals, tmp_path: Path) 
         await kubelet.wait_for(NAME, capacity=2, allocatable=0)
         assert [] == plugin_sockets(str(tmp_path / "plugins"))
         events = [line.split(" ", 2)[2].partition(":")[0] for line in log.decode().splitlines()]
-        assert ["start", "devices", "serving", "registering", "wait_stream", "list sent", "active"] == events[:7]
-        assert ["stopped", "stop"] == events[-2:]
+        assert ["start", "devices", "serving", "registering"] == events[:4]
+        # The kubelet may ask for the list before it answers Register.
+        assert ["list sent", "wait_stream"] == sorted(events[4:6])
+        assert ["active", "stopped", "stop"] == [events[6], *events[-2:]]
 
 
 @story

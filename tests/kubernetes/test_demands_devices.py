@@ -208,6 +208,7 @@ async def test_demand_24_ids_survive_everything(tmp_path: Path) -> None:
         await one.shows(2, 2)
         before = one.ids()
         await one.ours.stop()
+        await one.shows(2, 0)
         for stick in (first, second):
             one.tree.unplug(stick)
         for port, serial, number in (("4", "B2", 0), ("3", "A1", 1)):
