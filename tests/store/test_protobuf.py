@@ -7,9 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resource_extend.errors import StoreError
-from resource_extend.store import protobuf
+from resource_extend.settings import EtcdSettings
+from resource_extend.store import login, many, protobuf
 from resource_extend.store.frames import frame, text_field, unpadded
 
+MANY = (many.range_values, many.read_answer)
 NUMBERS = st.integers(0, 2**63 - 1)
 RECORDS = st.tuples(st.binary(max_size=300), NUMBERS, st.binary(max_size=300))
 
@@ -23,21 +25,62 @@ def key_value(record: protobuf.Record, create: int, version: int, lease: int) ->
     return (protobuf.field(1, key) if key else b"") + middle + (protobuf.field(5, value) if value else b"") + last
 
 
+def header(number: int) -> bytes:
+    """Return ResponseHeader as a field."""
+    return protobuf.field(1, b"\x08" + protobuf.varint(number))
+
+
+def range_response(rows: list[tuple[protobuf.Record, int, int, int]], number: int) -> bytes:
+    """Return RangeResponse of records with create revision, version and lease."""
+    pairs = b"".join([protobuf.field(2, key_value(*row)) for row in rows])
+    return header(number) + pairs + b"\x18\x01\x20" + protobuf.varint(number)
+
+
 @given(st.lists(st.tuples(RECORDS, NUMBERS, NUMBERS, NUMBERS), max_size=5), NUMBERS)
 def test_records(rows: list[tuple[protobuf.Record, int, int, int]], number: int) -> None:
     """Records of any bytes and numbers are read from a range and from a transaction, whatever stands around them."""
-    header = protobuf.field(1, b"\x08" + protobuf.varint(number))
-    pairs = b"".join([protobuf.field(2, key_value(*row)) for row in rows])
-    answer = header + pairs + b"\x18\x01\x20" + protobuf.varint(number)
+    answer = range_response(rows, number)
     records = [row[0] for row in rows]
+    values = {key: value for key, _, value in records}
 
     assert records == protobuf.range_answer(answer)
+    assert values == many.range_values(answer)
 
-    transaction = header + b"\x10\x01" + protobuf.field(3, protobuf.field(1, answer)) * 2
+    transaction = header(number) + b"\x10\x01" + protobuf.field(3, protobuf.field(1, answer)) * 2
 
-    assert records * 2 == protobuf.read_answer(transaction)
+    assert values == many.read_answer(transaction)
     assert protobuf.write_answer(transaction)
-    assert not protobuf.write_answer(header)
+    assert not protobuf.write_answer(header(number))
+
+
+# What a key or a value may hold that looks like the fields between them.
+LOOKALIKES = st.lists(
+    st.sampled_from([b"\x0a\x01k", b"\x10\x01\x18\x01\x20\x01", b"\x2a\x80\x01", b"\x2a\x01", b"x" * 60])
+)
+ALIKE = st.tuples(
+    st.tuples(LOOKALIKES.map(b"".join), st.sampled_from([1, 127, 128, 300]), LOOKALIKES.map(b"".join)),
+    st.sampled_from([0, 1, 200]),
+    st.sampled_from([1, 130]),
+    st.sampled_from([0, 7]),
+)
+
+
+@given(st.lists(ALIKE, max_size=12))
+def test_many_records(rows: list[tuple[protobuf.Record, int, int, int]]) -> None:
+    """Values are read exactly where records look alike, where one differs, and where its bytes mislead."""
+    values = {key: value for (key, _, value), *_ in rows}
+
+    assert values == many.range_values(range_response(rows, 5))
+
+
+@pytest.mark.parametrize("size", [0, 1, 127, 128, 300, 16383, 16384, 70_000])
+def test_long_values(size: int) -> None:
+    """Values of any length are read, several of one length and one of another behind them."""
+    rows = [((b"%d" % index, 9, b"v" * length), 9, 1, 0) for index, length in enumerate([size, size, size, size + 1])]
+
+    assert [(b"%d" % key, size + key // 3) for key in range(4)] == [
+        (key, len(value)) for key, value in many.range_values(range_response(rows, 4)).items()
+    ]
 
 
 def test_unknown_fields() -> None:
@@ -54,7 +97,7 @@ def test_unknown_fields() -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes(message: bytes) -> None:
     """Bytes that are no message are an error of the store, or an answer; nothing else, and never more than there is."""
-    for parse in (protobuf.range_answer, protobuf.read_answer, protobuf.write_answer, protobuf.authenticate_answer):
+    for parse in (*MANY, protobuf.range_answer, protobuf.write_answer, login.authenticate_answer):
         with contextlib.suppress(StoreError):
             protobuf.parsed(parse, message)
 
@@ -63,15 +106,18 @@ def test_cut_answers() -> None:
     """An answer that is cut anywhere inside a record is an error, not a shorter value."""
     whole = protobuf.field(2, key_value((b"key", 3, b"value"), 1, 1, 0))
     for size in range(1, len(whole)):
-        with pytest.raises(StoreError):
-            protobuf.parsed(protobuf.range_answer, whole[:size])
+        for parse in (protobuf.range_answer, many.range_values):
+            with pytest.raises(StoreError):
+                protobuf.parsed(parse, whole[:size])
+            with pytest.raises(StoreError):
+                protobuf.parsed(parse, whole + whole[:size])
 
 
 def test_requests() -> None:
     """Requests have etcd's field numbers."""
     assert b"\x0a\x01k" == protobuf.range_request(b"k")
     assert b"\x0a\x01k\x12\x01l" == protobuf.range_request(b"k", b"l")
-    assert b"\x12\x05\x0a\x03\x0a\x01a\x12\x05\x0a\x03\x0a\x01b" == protobuf.read_request([b"a", b"b"])
+    assert b"\x12\x05\x0a\x03\x0a\x01a\x12\x05\x0a\x03\x0a\x01b" == many.read_request([b"a", b"b"])
     compare = b"\x0a\x08\x10\x02\x1a\x01k\x30\xac\x02"
 
     assert compare + b"\x12\x08\x12\x06\x0a\x01k\x12\x01v" == protobuf.write_request(b"k", 300, b"v")
@@ -79,7 +125,10 @@ def test_requests() -> None:
     compare = b"\x0a\x07\x10\x02\x1a\x01k\x30\x00"
 
     assert compare + b"\x12\x05\x1a\x03\x0a\x01k" == protobuf.write_request(b"k", 0, None)
-    assert b"\x0a\x01u\x12\x02\xc3\xbc" == protobuf.authenticate_request("u", "ü")
+
+    settings = EtcdSettings(machines=[], username="u", password="ü")
+
+    assert (b"/etcdserverpb.Auth/Authenticate", b"\x0a\x01u\x12\x02\xc3\xbc") == login.login_request(settings)
 
 
 @given(st.binary(max_size=200_000) | st.integers(0, 70_000).map(lambda size: b"x" * size))

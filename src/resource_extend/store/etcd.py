@@ -12,8 +12,6 @@ from resource_extend.store.protobuf import (
     parsed,
     range_answer,
     range_request,
-    read_answer,
-    read_request,
     state,
     write_answer,
     write_request,
@@ -66,17 +64,17 @@ class EtcdStore:
 
     def get_many(self, nodes: "Iterable[str]") -> dict[str, bytes]:
         """Return the values of the nodes that have one, read at one revision."""
-        wanted = {self.key(node).encode(): node for node in nodes}
+        directory = self._directory.encode()
+        wanted = {directory + node.encode(): node for node in nodes}
         if not wanted:
             return {}
+        from resource_extend.store.many import range_values, read_answer, read_request
+
         if len(wanted) <= READS_IN_TRANSACTION:
-            message = self._client.read(TXN, read_request(wanted))
-            records = parsed(read_answer, message)
+            values = parsed(read_answer, self._client.read(TXN, read_request(wanted)))
         else:
-            directory = self._directory.encode()
-            message = self._client.read(RANGE, range_request(directory, directory[:-1] + b"0"))
-            records = parsed(range_answer, message)
-        return {wanted[key]: value for key, _, value in records if key in wanted}
+            values = parsed(range_values, self._client.read(RANGE, range_request(directory, directory[:-1] + b"0")))
+        return {wanted[key]: value for key, value in values.items() if key in wanted}
 
     def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:
         """Store what `change` makes of the value, computed anew whenever somebody else wrote meanwhile."""

@@ -4,7 +4,7 @@ from resource_extend.errors import StoreError
 from resource_extend.store.failover import UNAVAILABLE, refused
 from resource_extend.store.frames import text_field
 from resource_extend.store.http2 import Refusal, Unanswered
-from resource_extend.store.protobuf import AUTHENTICATE, authenticate_answer, authenticate_request, parsed
+from resource_extend.store.protobuf import field, fields, parsed
 from resource_extend.store.token import cached_token, is_token, keep_token
 
 TYPE_CHECKING = False
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from resource_extend.store.client import Client
     from resource_extend.store.http2 import Connection
 
+AUTHENTICATE = b"/etcdserverpb.Auth/Authenticate"
 FAILED_PRECONDITION = 9
 
 
@@ -24,7 +25,16 @@ def cached_login(client: "Client") -> bytes | None:
 
 def login_request(settings: "EtcdSettings") -> tuple[bytes, bytes]:
     """Return the method and the message of a login."""
-    return AUTHENTICATE, authenticate_request(settings.username, settings.password)
+    return AUTHENTICATE, field(1, settings.username.encode()) + field(2, settings.password.encode())
+
+
+def authenticate_answer(message: bytes) -> bytes:
+    """Return the token of AuthenticateResponse. ValueError or IndexError if it is none."""
+    token = b""
+    for tag, at, stop in fields(message, 0, len(message)):
+        if tag == 0x12:
+            token = message[at:stop]
+    return token
 
 
 def logged_in(client: "Client", connection: "Connection") -> bool:

@@ -1,21 +1,24 @@
 """The messages of etcd's API that the store sends and reads, as plain protobuf.
 
-Only what is called: Range, Txn and Authenticate. Field numbers are those of etcd's `rpc.proto` and `kv.proto`; they
-have not changed since etcd 3.0. A record is `(key, mod revision, value)`.
+Only what most calls need: Range and Txn on one key. The rest is in `many` and `login`. Field numbers are those of
+etcd's `rpc.proto` and `kv.proto`; they have not changed since etcd 3.0. A record is `(key, mod revision, value)`.
 """
 
 from resource_extend.errors import StoreError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from typing import TypeVar
 
     Answer = TypeVar("Answer")
 
 RANGE = b"/etcdserverpb.KV/Range"
 TXN = b"/etcdserverpb.KV/Txn"
-AUTHENTICATE = b"/etcdserverpb.Auth/Authenticate"
+
+# Tags: of a record in RangeResponse, and of a record's key, mod revision and value.
+KEY_VALUE = 0x12
+KEY, REVISION, VALUE = 0x0A, 0x18, 0x2A
 
 Record = tuple[bytes, int, bytes]
 
@@ -42,29 +45,11 @@ def range_request(key: bytes, end: bytes = b"") -> bytes:
     return field(1, key) + field(2, end) if end else field(1, key)
 
 
-def read_request(keys: "Iterable[bytes]") -> bytes:
-    """Return TxnRequest that reads the keys at one revision."""
-    return b"".join([_read_operation(key) for key in keys])
-
-
-def _read_operation(key: bytes) -> bytes:
-    """Return the field of TxnRequest that reads a key. Written out, for it is needed 125 times in a call."""
-    size = len(key)
-    if size < 124:
-        return bytes((0x12, size + 4, 0x0A, size + 2, 0x0A, size)) + key
-    return field(2, field(1, field(1, key)))
-
-
 def write_request(key: bytes, revision: int, value: bytes | None) -> bytes:
     """Return TxnRequest: store the value, None to delete, if the key's mod revision is still `revision`."""
     compare = b"\x10\x02" + field(3, key) + b"\x30" + varint(revision)
     write = field(3, field(1, key)) if value is None else field(2, field(1, key) + field(2, value))
     return field(1, compare) + field(2, write)
-
-
-def authenticate_request(username: str, password: str) -> bytes:
-    """Return AuthenticateRequest."""
-    return field(1, username.encode()) + field(2, password.encode())
 
 
 def parsed(parse: "Callable[[bytes], Answer]", message: bytes) -> "Answer":
@@ -82,90 +67,33 @@ def state(records: list[Record]) -> tuple[int, bytes | None]:
 
 def range_answer(message: bytes) -> list[Record]:
     """Return the records of RangeResponse. ValueError or IndexError if it is none."""
-    return _records(message, 0, len(message))
-
-
-def read_answer(message: bytes) -> list[Record]:
-    """Return the records of the answer to `read_request`. ValueError or IndexError if it is none."""
-    records: list[Record] = []
-    for tag, at, stop in _fields(message, 0, len(message)):
-        if tag == 0x1A:
-            for inner, begin, end in _fields(message, at, stop):
-                if inner == 0x0A:
-                    records += _records(message, begin, end)
-    return records
+    return [record(message, at, stop) for tag, at, stop in fields(message, 0, len(message)) if tag == KEY_VALUE]
 
 
 def write_answer(message: bytes) -> bool:
     """Return whether the value was stored. ValueError or IndexError if it is none."""
     succeeded = False
-    for tag, number, _ in _fields(message, 0, len(message)):
+    for tag, number, _ in fields(message, 0, len(message)):
         if tag == 0x10:
             succeeded = number != 0
     return succeeded
 
 
-def authenticate_answer(message: bytes) -> bytes:
-    """Return the token of AuthenticateResponse. ValueError or IndexError if it is none."""
-    token = b""
-    for tag, at, stop in _fields(message, 0, len(message)):
-        if tag == 0x12:
-            token = message[at:stop]
-    return token
-
-
-def _records(data: bytes, at: int, end: int) -> list[Record]:
-    """Return the records of a RangeResponse."""
-    return [_record(data, begin, stop) for tag, begin, stop in _fields(data, at, end) if tag == 0x12]
-
-
-def _record(data: bytes, at: int, end: int) -> Record:
-    """Return the record of a KeyValue. Written out, because a read of a whole prefix comes here thousands of times."""
-    start = at
+def record(data: bytes, at: int, end: int) -> Record:
+    """Return the record of the KeyValue between two places."""
     key = value = b""
     revision = 0
-    while at < end:
-        tag = data[at]
-        at += 1
-        if tag == 0x0A or tag == 0x2A:  # noqa: PLR1714 - faster
-            size = data[at]
-            at += 1
-            if size > 127:
-                size, at = _number(data, at - 1)
-            stop = at + size
-            if stop > end:
-                raise ValueError("cut")
-            if tag == 0x0A:
-                key = data[at:stop]
-            else:
-                value = data[at:stop]
-            at = stop
-        elif tag == 0x18:
-            revision, at = _number(data, at)
-        elif tag in b"\x10\x20\x30":
-            while data[at] > 127:
-                at += 1
-            at += 1
-        else:
-            return _record_with_more(data, start, end)
-    return key, revision, value
-
-
-def _record_with_more(data: bytes, at: int, end: int) -> Record:
-    """Return the record of a KeyValue that has fields unknown to us."""
-    key = value = b""
-    revision = 0
-    for tag, begin, stop in _fields(data, at, end):
-        if tag == 0x0A:
+    for tag, begin, stop in fields(data, at, end):
+        if tag == KEY:
             key = data[begin:stop]
-        elif tag == 0x2A:
+        elif tag == VALUE:
             value = data[begin:stop]
-        elif tag == 0x18:
+        elif tag == REVISION:
             revision = begin
     return key, revision, value
 
 
-def _fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
+def fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
     """Yield each field: its tag, and the place of its content (from, to), or its number and 0."""
     while at < end:
         tag = data[at]

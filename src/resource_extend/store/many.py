@@ -1,0 +1,94 @@
+"""Reading many nodes with one request: the messages, and the values out of an answer of thousands of records."""
+
+from resource_extend.store.protobuf import KEY, KEY_VALUE, VALUE, field, fields, record
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    # How the bytes between key and value look: their number, a mask, and what they are under the mask.
+    Middle = tuple[int, int, int]
+
+# No bytes are like this.
+_UNKNOWN = (0, 0, 1)
+# The tags behind a key in the order in which etcd writes them: create revision, mod revision, version, value.
+_FIELDS = bytes((0x10, 0x18, 0x20, VALUE))
+
+
+def read_request(keys: "Iterable[bytes]") -> bytes:
+    """Return TxnRequest that reads the keys at one revision."""
+    return b"".join([_read_operation(key) for key in keys])
+
+
+def _read_operation(key: bytes) -> bytes:
+    """Return the field of TxnRequest that reads a key. Written out, for it is needed 125 times in a call."""
+    size = len(key)
+    if size < 124:
+        return bytes((0x12, size + 4, 0x0A, size + 2, 0x0A, size)) + key
+    return field(2, field(1, field(1, key)))
+
+
+def read_answer(message: bytes) -> dict[bytes, bytes]:
+    """Return values by key of the answer to `read_request`. ValueError or IndexError if it is none."""
+    values: dict[bytes, bytes] = {}
+    middle = _UNKNOWN
+    for tag, at, stop in fields(message, 0, len(message)):
+        if tag == 0x1A:
+            for inner, begin, end in fields(message, at, stop):
+                if inner == 0x0A:
+                    middle = _collect(message, begin, end, values, middle)
+    return values
+
+
+def range_values(message: bytes) -> dict[bytes, bytes]:
+    """Return values by key of RangeResponse. ValueError or IndexError if it is none."""
+    values: dict[bytes, bytes] = {}
+    _collect(message, 0, len(message), values, _UNKNOWN)
+    return values
+
+
+def _collect(data: bytes, at: int, end: int, values: dict[bytes, bytes], middle: "Middle") -> "Middle":
+    """Add the values of a RangeResponse; return how its last record looks between key and value.
+
+    Most records of a prefix look alike there: the same fields, with numbers of the same lengths. One comparison tells,
+    and then no field has to be looked at. What looks otherwise is read field by field.
+    """
+    size, mask, pattern = middle
+    number = int.from_bytes
+    for tag, begin, stop in fields(data, at, end):
+        if tag != KEY_VALUE:
+            continue
+        if stop - begin > 1 and data[begin] == KEY and data[begin + 1] < 128:
+            key_end = begin + 2 + data[begin + 1]
+            start = key_end + size
+            if number(data[key_end:start], "big") & mask == pattern:
+                length = data[start - 1]
+                if data[start - 2] != VALUE:
+                    length = (length << 7) + data[start - 2] - 128
+                if start + length == stop:
+                    values[data[begin + 2 : key_end]] = data[start:stop]
+                    continue
+        key, _, value = record(data, begin, stop)
+        values[key] = value
+        size, mask, pattern = _middle(data, begin, stop)
+    return size, mask, pattern
+
+
+def _middle(data: bytes, begin: int, stop: int) -> "Middle":
+    """Return how a record looks between key and value, `_UNKNOWN` when it is no usual one."""
+    if data[begin] != KEY or data[begin + 1] > 127:
+        return _UNKNOWN
+    start = at = first = begin + 2 + data[begin + 1]
+    bits = b""
+    for tag in _FIELDS:
+        if at >= stop or data[at] != tag:
+            return _UNKNOWN
+        first = at = at + 1
+        while data[at] > 127:
+            at += 1
+        at += 1
+        bits += b"\xff" + b"\x80" * (at - first)
+    if at - first > 2:  # a value of 16 KiB or more
+        return _UNKNOWN
+    mask = int.from_bytes(bits, "big")
+    return at - start, mask, int.from_bytes(data[start:at], "big") & mask
