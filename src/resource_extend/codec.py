@@ -22,7 +22,7 @@ INT64_MAX = 2**63 - 1
 
 # Every digit becomes 0, so that a run of 19 digits - the shortest integer that can leave int64 - shows as 19 zeros.
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
-_INT64_DIGITS = b"0" * 19
+INT64_DIGITS = b"0" * 19
 
 # Keys that come from data are sorted, so that equal values are equal texts (specification, protocol 5).
 encode = Encoder(order="deterministic").encode
@@ -37,7 +37,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
         Undecodable: the text is not JSON, not UTF-8, or not of the shape; the text names the JSON path.
     """
     try:
-        if is_text(data) and _INT64_DIGITS not in data.translate(DIGITS_TO_ZERO):
+        if is_text(data) and INT64_DIGITS not in data.translate(DIGITS_TO_ZERO):
             return decode_json(data, type=shape)
     except ValidationError:
         pass

@@ -36,12 +36,10 @@ def counted(state: State, bindings: list[Binding], most: int) -> int:
     """Return the slots that the capacity query counts."""
     demand = Demand(bindings)
     layout = Layout(state.free, state.disks, demand)
-
-    def keys(devices: list[str]) -> list[int]:
-        return [state.free[device] << layout.shift | layout.ranks[device] for device in devices]
-
+    taken = dict.fromkeys(state.used, 1)
+    devices = layout.devices({device: free + taken.get(device, 0) for device, free in state.free.items()})
     left = [*map(demand.packed_left, state.left), demand.guard]
-    return counter(demand)(layout, keys(state.used), keys(state.unused), left, most)
+    return counter(demand)(layout, devices, taken, left, most)
 
 
 def caps(state: State, bindings: list[Binding], wanted: int) -> list[int]:

@@ -4,15 +4,16 @@ A thousand nodes cost little more than reading them: equal records are computed 
 is decoded once (14.4, form 8), and what depends on its devices and mounts alone is worked out once.
 """
 
-from msgspec import DecodeError
+from msgspec import DecodeError, Struct
 from msgspec.json import Decoder
 
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
-from resource_extend.codec import INT64_MAX, decode, is_text
+from resource_extend.codec import DIGITS_TO_ZERO, INT64_DIGITS, decode
 from resource_extend.errors import Undecodable
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.counting import counter
 from resource_extend.storage.demand import Demand
+from resource_extend.storage.disk import Disk
 from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
@@ -30,7 +31,23 @@ _USAGE = b',"usage":'
 # Where every node has a capacity of its own there is nothing to find again, and the garbage collector would trace
 # thousands of them over and over.
 _KEPT = 256
-_decode_usage = Decoder(Resource).decode
+# Bytes at the end of a record by which an equal one is found: they tell most apart, and are quickly hashed.
+_TAIL = 96
+
+
+class _Unusual(Exception):  # noqa: N818 - no error: the record has to be looked at as a whole
+    """A record is not of the form in which everybody writes them, or its usage is not of its capacity's devices."""
+
+
+class _Usage(Struct, gc=False):
+    """The usage half of a record (specification, storage 4.2), without what making it a Resource costs."""
+
+    volumes: dict[str, int] | None = None
+    disks: list[Disk] | None = None
+    storage: int = 0
+
+
+_decode_usage = Decoder(_Usage).decode
 
 
 class _Whole:
@@ -39,7 +56,6 @@ class _Whole:
     Attributes:
         capacity: the resource.
         head: the bytes with which every record of this capacity begins, up to its usage.
-        known: the answers so far, by the rest of the record's bytes.
         layout: the demand on these devices and mounts.
         devices: (integer of the whole device, name), ascending.
         disks: index, mounts and quota of each disk, by device; of a doubled one the first.
@@ -48,12 +64,11 @@ class _Whole:
         rate: the part of the node that one workload takes.
     """
 
-    __slots__ = ("capacity", "devices", "disks", "head", "known", "layout", "left", "rate", "volumes")
+    __slots__ = ("capacity", "devices", "disks", "head", "layout", "left", "rate", "volumes")
 
     def __init__(self, capacity: Resource, head: bytes, query: "CapacityQuery") -> None:
         self.capacity = capacity
         self.head = head
-        self.known: dict[bytes, NodeDeployCapacity | None] = {}
         self.volumes = sum(capacity.volumes.values())
         self.rate = ratio(query.rated, self.volumes if query.by_volumes else capacity.storage)
         self.disks: dict[str, tuple[int, list[str], Quota]] = {}
@@ -64,8 +79,7 @@ class _Whole:
             return
         self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
         self.layout = layout = query.layout(capacity)
-        shift, ranks = layout.shift, layout.ranks
-        self.devices = sorted([(size << shift | ranks[device], device) for device, size in capacity.volumes.items()])
+        self.devices = layout.devices(capacity.volumes)
 
 
 class CapacityQuery:
@@ -85,10 +99,15 @@ class CapacityQuery:
         self.demand = Demand(workload.request)
         self.scheduled = needs_scheduling(workload.request)
         self.count = counter(self.demand)
+        # Where all four numbers of a quota are asked for in one proportion, as usual, a disk is one small number.
+        lanes = self.demand.lanes
+        self._units = [unit for _, unit in lanes[0]] if len(lanes) == 1 and len(lanes[0]) == 4 else None
         self._layouts: dict[object, Layout] = {}
         self._wholes: dict[bytes, _Whole] = {}
         self._last = _Whole(Resource(), b"\n", self)  # no record begins like this
         self._unknown = self._of_record(Record())
+        # By the end of a value: the last one that ends so, and its answer.
+        self._known: dict[bytes, tuple[bytes, NodeDeployCapacity | None]] = {}
 
     def layout(self, capacity: Resource) -> Layout:
         """Return the demand on the devices and mounts of a capacity."""
@@ -109,59 +128,59 @@ class CapacityQuery:
             decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
         """
         result = {}
-        before: bytes | None = None
-        answer = self._unknown
+        known = self._known
+        nothing = (None, None)
         for node in nodes:
             value = values.get(node)
-            if value == before:
-                pass  # equal nodes often stand together
-            elif value is None:
+            if value is None:
                 answer = self._unknown
             else:
-                try:
-                    answer = self._of_value(value)
-                except (DecodeError, Undecodable, UnicodeDecodeError, RecursionError):
-                    answer = self._of_record(decoded(node, value))
-            before = value
+                tail = value[-_TAIL:]
+                same, answer = known.get(tail, nothing)
+                if same != value:
+                    try:
+                        answer = self._of_value(value)
+                    except (_Unusual, Undecodable):
+                        answer = self._of_record(decoded(node, value))
+                    known[tail] = value, answer
             if answer is not None:
                 result[node] = answer
         return result
 
     def _of_record(self, record: Record) -> NodeDeployCapacity | None:
         whole = _Whole(record.capacity, b"", self)
-        left = self._left(whole, record.usage)
-        count = self.most
-        if self.scheduled:
-            count = self._irregular_slots(record) if left is None else self._slots(whole, record.usage, left)
-        return self._answer(whole, record.usage, count)
+        count = self._irregular_slots(record) if self.scheduled else self.most
+        return self._answer(whole, record.usage.volumes, record.usage.storage, count)
 
     def _of_value(self, value: bytes) -> NodeDeployCapacity | None:
         """Return the answer for a stored value of the form that we and the Go plugins write.
 
         Raises:
-            DecodeError, Undecodable, UnicodeDecodeError: it is not of that form, and must be decoded as a whole.
+            _Unusual, Undecodable: it is not of that form, and must be decoded as a whole.
         """
         whole = self._last
         if not value.startswith(whole.head):
             self._last = whole = self._whole(value)
-        rest = value[len(whole.head) :]
-        if rest in whole.known:
-            return whole.known[rest]
-        if not is_text(rest) or rest[-1:] != b"}":
-            raise DecodeError
-        usage = _decode_usage(rest[:-1])
-        left = self._left(whole, usage)
-        if left is None:
-            raise DecodeError
-        count = self._slots(whole, usage, left) if self.scheduled else self.most
-        answer = whole.known[rest] = self._answer(whole, usage, count)
-        return answer
+        if value[-1] != 0x7D:
+            raise _Unusual
+        rest = value[len(whole.head) : -1]
+        if not rest.isascii() or b"\\" in rest or INT64_DIGITS in rest.translate(DIGITS_TO_ZERO):
+            raise _Unusual
+        try:
+            usage = _decode_usage(rest)
+        except (DecodeError, RecursionError):
+            raise _Unusual from None
+        volumes = usage.volumes or {}
+        count = self.most
+        if self.scheduled:
+            count = self.count(whole.layout, whole.devices, volumes, self._left(whole, usage.disks), count)
+        return self._answer(whole, volumes, usage.storage, count)
 
     def _whole(self, value: bytes) -> _Whole:
         """Return the capacity that a value begins with. Both halves must be complete JSON: that proves the cut."""
         end = value.find(_USAGE)
         if end < 0 or not value.startswith(_CAPACITY):
-            raise DecodeError
+            raise _Unusual
         text = value[len(_CAPACITY) : end]
         whole = self._wholes.get(text)
         if whole is None:
@@ -171,78 +190,55 @@ class CapacityQuery:
             self._wholes[text] = whole
         return whole
 
-    def _left(self, whole: _Whole, usage: Resource) -> list[int] | None:
-        """Return what is left of each disk; None unless the usage lies within the capacity.
+    def _left(self, whole: _Whole, disks: list[Disk] | None) -> list[int]:
+        """Return what is left of each disk.
 
-        Within means: its numbers, which so cannot leave int64, and its disks, each once, in order, with equal mounts.
+        Raises:
+            _Unusual: the disks in use are not some of the capacity's, each once, in order, with equal mounts.
         """
-        if not 0 <= usage.storage <= INT64_MAX:
-            return None
-        sizes = whole.capacity.volumes
-        for device, size in usage.volumes.items():
-            if not 0 <= size <= sizes.get(device, -1):
-                return None
-        if not usage.disks:
+        if not disks:
             return whole.left
         left = list(whole.left)
-        pack, scheduled = self.demand.packed, self.scheduled
+        demand, units = self.demand, self._units
         before = ""
-        for disk in usage.disks:
+        for disk in disks:
             device = disk.device
             known = whole.disks.get(device)
             if known is None or device <= before:
-                return None
+                raise _Unusual
             before = device
-            index, mounts, (one, two, three, four) = known
-            rest = (one - disk.read_iops, two - disk.write_iops, three - disk.read_bps, four - disk.write_bps)
-            reads, writes, read_bytes, written_bytes = rest
+            index, mounts, (reads, writes, read_bytes, written_bytes) = known
+            if disk.mounts != mounts:
+                raise _Unusual
+            reads -= disk.read_iops
+            writes -= disk.write_iops
+            read_bytes -= disk.read_bps
+            written_bytes -= disk.write_bps
             # Written out: this runs for each disk of each node.
-            if (
-                reads < 0
-                or writes < 0
-                or read_bytes < 0
-                or written_bytes < 0
-                or reads > one
-                or writes > two
-                or read_bytes > three
-                or written_bytes > four
-                or disk.mounts != mounts
-            ):
-                return None
-            if scheduled:
-                left[index] = pack(rest)
+            if reads < 0 or writes < 0 or read_bytes < 0 or written_bytes < 0:
+                left[index] = demand.overbooked
+            elif units:
+                one, two, three, four = units
+                left[index] = demand.guard + min(
+                    reads // one, writes // two, read_bytes // three, written_bytes // four
+                )
+            elif demand.lanes:
+                left[index] = demand.packed_left((reads, writes, read_bytes, written_bytes))
         return left
 
-    def _slots(self, whole: _Whole, usage: Resource, left: list[int]) -> int:
-        shift = whole.layout.shift
-        taken = usage.volumes.get
-        used, unused = [], []
-        for key, device in whole.devices:
-            size = taken(device)
-            if size:
-                used.append(key - (size << shift))
-            else:
-                unused.append(key)
-        used.sort()
-        return self.count(whole.layout, used, unused, left, self.most)
-
-    def _answer(self, whole: _Whole, usage: Resource, count: int) -> NodeDeployCapacity | None:
+    def _answer(self, whole: _Whole, volumes: dict[str, int], storage: int, count: int) -> NodeDeployCapacity | None:
         """Return the answer for a number of slots, None when there is none or no storage for one."""
         if self.storage > 0:
-            count = min(count, truncated(whole.capacity.storage - usage.storage, self.storage))
+            count = min(count, truncated(whole.capacity.storage - storage, self.storage))
         if count <= 0:
             return None
         if self.by_volumes:
-            return NodeDeployCapacity(count, ratio(sum(usage.volumes.values()), whole.volumes), whole.rate)
-        return NodeDeployCapacity(count, ratio(usage.storage, whole.capacity.storage), whole.rate)
+            return NodeDeployCapacity(count, ratio(sum(volumes.values()), whole.volumes), whole.rate)
+        return NodeDeployCapacity(count, ratio(storage, whole.capacity.storage), whole.rate)
 
     def _irregular_slots(self, record: Record) -> int:
         """Count on any record, however its usage exceeds its capacity and its disks are listed."""
         state = state_of(record)
         layout = Layout(state.free, state.disks, self.demand)
-
-        def keys(devices: list[str]) -> list[int]:
-            return [state.free[device] << layout.shift | layout.ranks[device] for device in devices]
-
         left = [*[self.demand.packed_left(left) for left in state.left], self.demand.guard]
-        return self.count(layout, keys(state.used), keys(state.unused), left, self.most)
+        return self.count(layout, layout.devices(record.capacity.volumes), record.usage.volumes, left, self.most)

@@ -1,8 +1,14 @@
 """How many slots a node has, without plans: exact short cuts of the scheduler (specification, storage 14.3, 14.4).
 
-Each form gives what plain enumeration gives for its class of demands. Used and unused devices come as integers in
-ascending order, see `layout`; `left` is what is left of each disk, that of the imaginary last one included. None of the
-arguments is changed.
+Each form gives what plain enumeration gives for its class of demands, and looks only at what it needs of:
+
+    layout: the demand on the devices and mounts of the node.
+    devices: (integer of the device as if nothing of it were used, name), ascending; see `layout`.
+    taken: bytes in use by device; devices that are missing, or have 0, are unused ones.
+    left: what is left of each disk, that of the imaginary last one included.
+    most: the cap.
+
+None of them is changed.
 """
 
 from resource_extend.storage.demand import times
@@ -16,11 +22,12 @@ if TYPE_CHECKING:
     from resource_extend.storage.demand import Demand
     from resource_extend.storage.layout import Layout
 
-    Count = Callable[[Layout, list[int], list[int], list[int], int], int]
+    Devices = list[tuple[int, str]]
+    Count = Callable[[Layout, Devices, dict[str, int], list[int], int], int]
 
 
 def counter(demand: "Demand") -> "Count":
-    """Return the function that counts the slots of a demand: (layout, used, unused, left, most) -> slots."""
+    """Return the function that counts the slots of a demand: (layout, devices, taken, left, most) -> slots."""
     if demand.monopoly:
         return count_beside_monopoly if demand.normals or demand.mounts else count_monopoly
     if demand.normals:
@@ -28,39 +35,43 @@ def counter(demand: "Demand") -> "Count":
     return count_mounts if demand.mounts else count_unlimited
 
 
-def count_unlimited(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+def count_unlimited(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:  # noqa: ARG001
     """Count where nothing asks for bytes or quotas: any device will do."""
     return most if layout.names or not layout.demand.needs_device else 0
 
 
-def count_mounts(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_mounts(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:
     """Count where only mounts ask for quotas: each disk holds what is left of it over what a slot takes of it."""
-    count = count_unlimited(layout, used, unused, left, most)
+    count = count_unlimited(layout, devices, taken, left, most)
     for disk, need in layout.mount_totals.items():
         count = min(count, times(left[disk], need, layout.demand.guard))
     return count
 
 
-def count_monopoly(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:  # noqa: ARG001
+def count_monopoly(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:
     """Count where monopoly bindings are alone: the unused devices that are large enough, as far as quotas go."""
-    return min(most, len(monopoly_devices(layout, unused, list(left))))
+    size = layout.monopoly_size
+    unused = [key for key, device in devices if key >= size and not taken.get(device)]
+    if layout.monopoly_quota or min(left) < layout.demand.guard:
+        return min(most, len(monopoly_devices(layout, unused, list(left))))
+    return min(most, len(unused))
 
 
-def count_one_normal(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_one_normal(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:
     """Count where one normal binding is alone (14.4, form 1).
 
     The chosen device stays the first until its bytes or its disk run out, and neither recovers; so each disk gives the
     smaller of its quota and its devices' bytes, in whatever order, and opening devices only adds to that.
     """
     ((size, quota),) = layout.normals
-    mask, guard, disk_of = layout.mask, layout.demand.guard, layout.disk_of
+    guard, shift = layout.demand.guard, layout.shift
+    fitting = [rest for key, device in devices if (rest := key - (taken.get(device, 0) << shift)) >= size]
     if not quota and min(left) >= guard:  # no disk is overbooked
-        return min(most, sum([key // size for keys in (used, unused) for key in keys if key >= size]))
+        return min(most, sum([key // size for key in fitting]))
+    mask, disk_of = layout.mask, layout.disk_of
     rooms = [0] * len(left)
-    for keys in (used, unused):
-        for key in keys:
-            if key >= size:
-                rooms[disk_of[key & mask]] += key // size if size else most
+    for key in fitting:
+        rooms[disk_of[key & mask]] += key // size if size else most
     count = 0
     for disk, room in enumerate(rooms):
         if room:
@@ -68,8 +79,23 @@ def count_one_normal(layout: "Layout", used: list[int], unused: list[int], left:
     return min(count, most)
 
 
-def count_normals(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def _divided(layout: "Layout", devices: "Devices", taken: dict[str, int]) -> tuple[list[int], list[int]]:
+    """Return the integers of the used and of the unused devices, each ascending."""
+    shift = layout.shift
+    used, unused = [], []
+    for key, device in devices:
+        size = taken.get(device)
+        if size:
+            used.append(key - (size << shift))
+        else:
+            unused.append(key)
+    used.sort()
+    return used, unused
+
+
+def count_normals(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:
     """Count where normal bindings are beside mounts or each other, and none wants its own device (14.4, form 4)."""
+    used, unused = _divided(layout, devices, taken)
     smallest = layout.smallest
     openable = [key for key in unused if key >= smallest]
     if layout.pass_size:
@@ -84,17 +110,20 @@ def count_normals(layout: "Layout", used: list[int], unused: list[int], left: li
         used = sorted([*used, openable.pop(0)])
 
 
-def count_beside_monopoly(layout: "Layout", used: list[int], unused: list[int], left: list[int], most: int) -> int:
+def count_beside_monopoly(
+    layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int
+) -> int:
     """Count where monopoly bindings are beside normal ones or mounts (14.4, form 5)."""
+    used, unused = _divided(layout, devices, taken)
     demand = layout.demand
     bound = bound_of(demand, most, len(unused))
     while True:
         rest = list(left)
-        devices = monopoly_devices(layout, unused, rest)
-        count = len(devices)
+        chosen = monopoly_devices(layout, unused, rest)
+        count = len(chosen)
         if not count:
             return 0  # passes and openings only make it less
-        if not demand.coupled or _undisturbed(layout, used, devices, rest):
+        if not demand.coupled or _undisturbed(layout, used, chosen, rest):
             # What passes take changes nothing for the monopoly slots, so only passes up to their number matter.
             passes = make_passes(layout, list(used), list(left), min(count, most))
         else:

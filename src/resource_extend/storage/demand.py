@@ -35,6 +35,7 @@ class Demand:
         quotas: that of each normal and mount binding.
         lanes: for each lane the dimensions that share it, with their units.
         guard: the guard bits.
+        overbooked: what is left of an overbooked disk: not even a quota of 0 fits (7.1).
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class Demand:
         "monopoly_size",
         "mounts",
         "normals",
+        "overbooked",
         "quotas",
         "unlimited",
     )
@@ -76,6 +78,7 @@ class Demand:
         self.monopoly_quota = packed.pop()
         self.quotas = dict(zip(asking, packed, strict=True))
         self.guard = sum([1 << LANE * lane + LANE - 1 for lane in range(len(self.lanes) or 1)])
+        self.overbooked = self.guard - (self.guard >> LANE - 1)
 
     @property
     def needs_device(self) -> bool:
@@ -83,11 +86,9 @@ class Demand:
         return bool(self.normals or self.monopoly or self.unlimited)
 
     def packed_left(self, left: "Numbers") -> int:
-        """Return what is left of a disk. Of an overbooked one nothing is: not even a quota of 0 fits (7.1)."""
-        return self.guard - (self.guard >> LANE - 1) if min(left) < 0 else self.packed(left)
-
-    def packed(self, left: "Numbers") -> int:
-        """Return what is left of a disk that is not overbooked."""
+        """Return what is left of a disk."""
+        if min(left) < 0:
+            return self.overbooked
         packed = self.guard
         shift = 0
         for members in self.lanes:

@@ -73,3 +73,7 @@ class Layout:
             self.mount_totals[disk] = self.mount_totals.get(disk, 0) + quota
         self.monopoly_size = demand.monopoly_size << shift
         self.monopoly_quota = demand.monopoly_quota
+
+    def devices(self, sizes: dict[str, int]) -> list[tuple[int, str]]:
+        """Return (integer, name) of devices with that many bytes, ascending."""
+        return sorted([(size << self.shift | self.ranks[name], name) for name, size in sizes.items()])
