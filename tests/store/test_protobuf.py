@@ -1,6 +1,7 @@
 """The protobuf messages against descriptions of them in another library's terms: what is written reads back."""
 
 import contextlib
+import itertools
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from resource_extend.settings import EtcdSettings
 from resource_extend.store import login, many, protobuf
 from resource_extend.store.frames import frame, text_field, unpadded
 
-MANY = (many.range_values, many.read_answer)
 NUMBERS = st.integers(0, 2**63 - 1)
 RECORDS = st.tuples(st.binary(max_size=300), NUMBERS, st.binary(max_size=300))
 
@@ -23,6 +23,11 @@ def key_value(record: protobuf.Record, create: int, version: int, lease: int) ->
     middle = b"".join([protobuf.varint(number << 3) + protobuf.varint(each) for number, each in numbers if each])
     last = b"\x30" + protobuf.varint(lease) if lease else b""
     return (protobuf.field(1, key) if key else b"") + middle + (protobuf.field(5, value) if value else b"") + last
+
+
+def range_values(message: bytes) -> dict[bytes, bytes]:
+    """Return the values by key of a RangeResponse that comes as a whole."""
+    return many.Records().all(message)
 
 
 def header(number: int) -> bytes:
@@ -44,7 +49,7 @@ def test_records(rows: list[tuple[protobuf.Record, int, int, int]], number: int)
     values = {key: value for key, _, value in records}
 
     assert records == protobuf.range_answer(answer)
-    assert values == many.range_values(answer)
+    assert values == range_values(answer)
 
     transaction = header(number) + b"\x10\x01" + protobuf.field(3, protobuf.field(1, answer)) * 2
 
@@ -70,7 +75,30 @@ def test_many_records(rows: list[tuple[protobuf.Record, int, int, int]]) -> None
     """Values are read exactly where records look alike, where one differs, and where its bytes mislead."""
     values = {key: value for (key, _, value), *_ in rows}
 
-    assert values == many.range_values(range_response(rows, 5))
+    assert values == range_values(range_response(rows, 5))
+
+
+@given(st.lists(ALIKE, max_size=5), st.lists(st.integers(0, 400), max_size=8))
+def test_parts(rows: list[tuple[protobuf.Record, int, int, int]], cuts: list[int]) -> None:
+    """However an answer is cut into parts, its values are the same; without its last byte it is an error."""
+    answer = range_response(rows, 5)
+    places = [0, *sorted(min(cut, len(answer)) for cut in cuts), len(answer)]
+    records, short = many.Records(), many.Records()
+    for begin, end in itertools.pairwise(places):
+        records.part(answer[begin:end])
+        short.part(answer[begin : min(end, len(answer) - 1)])
+
+    assert range_values(answer) == records.all(b"")
+    with pytest.raises(StoreError):
+        protobuf.parsed(short.all, b"")
+
+
+def test_whole_answer_after_parts() -> None:
+    """Parts of an answer that broke off count for nothing once another one is there."""
+    records = many.Records()
+    records.part(range_response([((b"old", 1, b"v"), 1, 1, 0), ((b"k", 1, b"v"), 1, 1, 0)], 5)[:-8])
+
+    assert {b"k": b"w"} == records.all(range_response([((b"k", 2, b"w"), 1, 2, 0)], 6))
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 300, 16383, 16384, 70_000])
@@ -79,7 +107,7 @@ def test_long_values(size: int) -> None:
     rows = [((b"%d" % index, 9, b"v" * length), 9, 1, 0) for index, length in enumerate([size, size, size, size + 1])]
 
     assert [(b"%d" % key, size + key // 3) for key in range(4)] == [
-        (key, len(value)) for key, value in many.range_values(range_response(rows, 4)).items()
+        (key, len(value)) for key, value in range_values(range_response(rows, 4)).items()
     ]
 
 
@@ -97,7 +125,13 @@ def test_unknown_fields() -> None:
 @given(st.binary(max_size=60))
 def test_any_bytes(message: bytes) -> None:
     """Bytes that are no message are an error of the store, or an answer; nothing else, and never more than there is."""
-    for parse in (*MANY, protobuf.range_answer, protobuf.write_answer, login.authenticate_answer):
+    for parse in (
+        range_values,
+        many.read_answer,
+        protobuf.range_answer,
+        protobuf.write_answer,
+        login.authenticate_answer,
+    ):
         with contextlib.suppress(StoreError):
             protobuf.parsed(parse, message)
 
@@ -106,7 +140,7 @@ def test_cut_answers() -> None:
     """An answer that is cut anywhere inside a record is an error, not a shorter value."""
     whole = protobuf.field(2, key_value((b"key", 3, b"value"), 1, 1, 0))
     for size in range(1, len(whole)):
-        for parse in (protobuf.range_answer, many.range_values):
+        for parse in (protobuf.range_answer, range_values):
             with pytest.raises(StoreError):
                 protobuf.parsed(parse, whole[:size])
             with pytest.raises(StoreError):

@@ -11,7 +11,7 @@ from resource_extend.store.http2 import Connection, Refusal, Unanswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
     from resource_extend.settings import EtcdSettings
@@ -78,14 +78,22 @@ class Client:
 
             self.metadata = cached_login(self)
 
-    def read(self, path: bytes, body: bytes) -> bytes:
+    def read(self, path: bytes, body: bytes, receiver: "Callable[[bytes], object] | None" = None) -> bytes:
         """Return the answer to a request that may be repeated.
+
+        Args:
+            path: the method.
+            body: the message.
+            receiver: takes parts of the answer as they arrive. The answer is then empty if they were all; otherwise
+                they count for nothing, and it is whole.
 
         Raises:
             StoreError: no endpoint answered in time, or etcd refused.
         """
         try:
-            return self.begin(path, body).answer(self.until())
+            connection = self.begin(path, body)
+            connection.receiver = receiver
+            return connection.answer(self.until())
         except (OSError, Unanswered, Refusal) as failure:
             from resource_extend.store.failover import read_again
 

@@ -68,12 +68,14 @@ class EtcdStore:
         wanted = {directory + node.encode(): node for node in nodes}
         if not wanted:
             return {}
-        from resource_extend.store.many import range_values, read_answer, read_request
+        from resource_extend.store.many import Records, read_answer, read_request
 
         if len(wanted) <= READS_IN_TRANSACTION:
             values = parsed(read_answer, self._client.read(TXN, read_request(wanted)))
         else:
-            values = parsed(range_values, self._client.read(RANGE, range_request(directory, directory[:-1] + b"0")))
+            records = Records()
+            message = self._client.read(RANGE, range_request(directory, directory[:-1] + b"0"), records.part)
+            values = parsed(records.all, message)
         return {wanted[key]: value for key, value in values.items() if key in wanted}
 
     def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:

@@ -36,6 +36,8 @@ from resource_extend.store.frames import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from resource_extend.store.endpoints import Channel
 
 
@@ -58,19 +60,21 @@ class Refusal(Exception):  # noqa: N818 - an answer, though not the wanted one
 class Connection:
     """A connection and the one call that is under way on it.
 
-    `greeted`: the peer has sent its SETTINGS. `closing`: it takes no further call.
+    `greeted`: the peer has sent its SETTINGS. `closing`: it takes no further call. `receiver`: takes the message of the
+    call under way in parts as they arrive; what `answer` returns is then empty, unless all was there before.
     """
 
     __slots__ = (
         "_acks", "_block", "_blocks", "_buffer", "_chunks", "_ended", "_failure", "_headed", "_initial_window",
-        "_message", "_origin", "_size", "_stream", "_stream_window", "_unsent", "_window", "channel", "closing",
-        "greeted",
+        "_length", "_message", "_origin", "_size", "_stream", "_stream_window", "_unsent", "_window", "channel",
+        "closing", "greeted", "receiver",
     )  # fmt: skip
 
     def __init__(self, channel: "Channel", authority: bytes, tls: bool):
         self.channel = channel
         self.greeted = self.closing = False
         self._message: bytes | None = None
+        self.receiver: Callable[[bytes], object] | None = None
         # :method POST, :scheme, :authority
         self._origin = (b"\x83\x87\x01" if tls else b"\x83\x86\x01") + text_field(authority)
         self._buffer = self._acks = self._unsent = b""
@@ -79,7 +83,7 @@ class Connection:
         self._chunks: list[bytes] = []
         self._failure: Exception | None = None
         self._headed = self._ended = False
-        self._stream = -1
+        self._stream = self._length = -1
         self._size = 0
         self._window = self._stream_window = self._initial_window = 65535
 
@@ -98,9 +102,10 @@ class Connection:
         self._stream += 2
         self._stream_window = self._initial_window
         self._headed = self._ended = False
-        self._failure = self._message = None
+        self._failure = self._message = self.receiver = None
         self._chunks = []
         self._size = 0
+        self._length = -1
         self._unsent = b"\0" + len(body).to_bytes(4, "big") + body
         timeout = b"%dm" % max(1, seconds * 1000)
         block = b"%b\x04%b%b\x00\x0cgrpc-timeout%b%b" % (
@@ -248,19 +253,30 @@ class Connection:
 
     def _take_data(self, payload: bytes) -> None:
         """Take in a part of the answer: a zero byte, four bytes of length, and the message."""
+        if self._failure is not None or self._message is not None:
+            return
         self._chunks.append(payload)
         self._size += len(payload)
-        if self._size < 5 or self._failure is not None:
-            return
-        start = self._chunks[0]
-        if len(start) < 5:
-            self._chunks = [start := b"".join(self._chunks)]
-        length = int.from_bytes(start[1:5], "big")
-        if start[0] or length > LARGEST_WINDOW:
-            self._failure = Unanswered("answered something else than gRPC, is no etcd")
-        elif self._size >= length + 5:
-            whole = start if len(self._chunks) == 1 else b"".join(self._chunks)
-            self._message = whole[5 : length + 5]
+        if self._length < 0:
+            if self._size < 5:
+                return
+            start = b"".join(self._chunks)
+            self._length = int.from_bytes(start[1:5], "big")
+            if start[0] or self._length > LARGEST_WINDOW:
+                self._failure = Unanswered("answered something else than gRPC, is no etcd")
+                return
+            self._chunks = [start[5:]]
+        surplus = self._size - 5 - self._length
+        if surplus >= 0 or self.receiver is not None:
+            part = b"".join(self._chunks)
+            if surplus > 0:
+                part = part[:-surplus]
+            self._chunks = []
+            if self.receiver is not None:
+                self.receiver(part)
+                part = b""
+            if surplus >= 0:
+                self._message = part
 
     def _take_question(self, kind: int, payload: bytes) -> None:
         """Take in a frame to be acknowledged: PING, or SETTINGS, of which only a stream's window concerns us."""

@@ -30,53 +30,80 @@ def _read_operation(key: bytes) -> bytes:
 
 def read_answer(message: bytes) -> dict[bytes, bytes]:
     """Return values by key of the answer to `read_request`. ValueError or IndexError if it is none."""
-    values: dict[bytes, bytes] = {}
-    middle = _UNKNOWN
+    records = Records()
     for tag, at, stop in fields(message, 0, len(message)):
         if tag == 0x1A:
             for inner, begin, end in fields(message, at, stop):
-                if inner == 0x0A:
-                    middle = _collect(message, begin, end, values, middle)
-    return values
+                if inner == 0x0A and records.take(message, begin, end) != end:
+                    raise ValueError("cut")
+    return records.values
 
 
-def range_values(message: bytes) -> dict[bytes, bytes]:
-    """Return values by key of RangeResponse. ValueError or IndexError if it is none."""
-    values: dict[bytes, bytes] = {}
-    _collect(message, 0, len(message), values, _UNKNOWN)
-    return values
+class Records:
+    """The values by key in a RangeResponse, which are taken out of its parts while further ones arrive."""
 
+    __slots__ = ("_middle", "_rest", "values")
 
-def _collect(data: bytes, at: int, end: int, values: dict[bytes, bytes], middle: "Middle") -> "Middle":
-    """Add the values of a RangeResponse; return how its last record looks between key and value.
+    def __init__(self) -> None:
+        self.values: dict[bytes, bytes] = {}
+        self._rest = b""
+        self._middle: Middle = _UNKNOWN
 
-    Most records of a prefix look alike there: the same fields, with numbers of the same lengths. One comparison tells,
-    and then no field has to be looked at. What looks otherwise is read field by field.
-    """
-    size, mask, pattern = middle
-    number = int.from_bytes
-    for tag, begin, stop in fields(data, at, end):
-        if tag != KEY_VALUE:
-            continue
-        if stop - begin > 1 and data[begin] == KEY and data[begin + 1] < 128:
-            key_end = begin + 2 + data[begin + 1]
-            start = key_end + size
-            if number(data[key_end:start], "big") & mask == pattern:
-                length = data[start - 1]
-                if data[start - 2] != VALUE:
-                    length = (length << 7) + data[start - 2] - 128
-                if start + length == stop:
-                    values[data[begin + 2 : key_end]] = data[start:stop]
-                    continue
-        key, _, value = record(data, begin, stop)
-        values[key] = value
-        size, mask, pattern = _middle(data, begin, stop)
-    return size, mask, pattern
+    def part(self, data: bytes) -> None:
+        """Take what is whole in the next part; the rest waits for the one after it."""
+        data = self._rest + data
+        self._rest = data[self.take(data, 0, len(data)) :]
+
+    def all(self, message: bytes) -> dict[bytes, bytes]:
+        """Return the values by key. ValueError if it was no RangeResponse.
+
+        Args:
+            message: the whole of it; empty when its parts have been taken.
+        """
+        if message:
+            self.values = {}
+            self._rest = message[self.take(message, 0, len(message)) :]
+        if self._rest:
+            raise ValueError("cut")
+        return self.values
+
+    def take(self, data: bytes, at: int, end: int) -> int:
+        """Take the records between two places, up to the first field that is cut or wrong; return its place.
+
+        Most records of a prefix look alike between key and value: the same fields, with numbers of the same lengths.
+        One comparison tells, and then no field has to be looked at. What looks otherwise is read field by field.
+        """
+        values = self.values
+        size, mask, pattern = self._middle
+        number = int.from_bytes
+        try:
+            for tag, begin, stop in fields(data, at, end):
+                if tag == KEY_VALUE:
+                    known = False
+                    if stop - begin > 1 and data[begin] == KEY and data[begin + 1] < 128:
+                        key_end = begin + 2 + data[begin + 1]
+                        start = key_end + size
+                        if number(data[key_end:start], "big") & mask == pattern:
+                            length = data[start - 1]
+                            if data[start - 2] != VALUE:
+                                length = (length << 7) + data[start - 2] - 128
+                            known = start + length == stop
+                    if known:
+                        values[data[begin + 2 : key_end]] = data[start:stop]
+                    else:
+                        key, _, value = record(data, begin, stop)
+                        values[key] = value
+                        size, mask, pattern = _middle(data, begin, stop)
+                at = stop
+        except (ValueError, IndexError):
+            pass
+        self._middle = size, mask, pattern
+        return at
 
 
 def _middle(data: bytes, begin: int, stop: int) -> "Middle":
     """Return how a record looks between key and value, `_UNKNOWN` when it is no usual one."""
-    if data[begin] != KEY or data[begin + 1] > 127:
+    if stop - begin < 2 or data[begin] != KEY or data[begin + 1] > 127:
         return _UNKNOWN
     start = at = first = begin + 2 + data[begin + 1]
     bits = b""

@@ -94,7 +94,7 @@ def record(data: bytes, at: int, end: int) -> Record:
 
 
 def fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
-    """Yield each field: its tag, and the place of its content (from, to), or its number and 0."""
+    """Yield each field: its tag, the place of its content or its number, and the place behind it."""
     while at < end:
         tag = data[at]
         number = data[at + 1]
@@ -107,7 +107,7 @@ def fields(data: bytes, at: int, end: int) -> "Iterator[tuple[int, int, int]]":
         if number > 127 and kind in (0, 2):
             number, at = _number(data, at - 1)
         if kind == 0:
-            yield tag, number, 0
+            yield tag, number, at
             continue
         if kind == 1:
             number, at = 8, at - 1
