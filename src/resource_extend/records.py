@@ -17,17 +17,27 @@ if TYPE_CHECKING:
     Record = TypeVar("Record")
 
 
-def read(store: "Store", shape: "type[Record]", node: str) -> "Record | None":
-    """Return the record of a node, None for an unknown node."""
-    value = store.get(node)
+def read(
+    store: "Store", shape: "type[Record]", node: str, prepare: "Callable[[], object] | None" = None
+) -> "Record | None":
+    """Return the record of a node, None for an unknown node. `prepare` is called while the store is at work."""
+    value = store.get(node, prepare)
     return None if value is None else decoded(store, shape, node, value)
 
 
 def read_many(store: "Store", shape: "type[Record]", nodes: "Iterable[str]") -> "dict[str, Record]":
     """Return the records of the nodes that have one. Equal values are decoded once: treat the records as frozen."""
     seen: dict[bytes, Record] = {}
+
+    def look(value: bytes) -> None:
+        try:
+            if value not in seen:
+                seen[value] = decode(value, shape)
+        except Undecodable:
+            pass  # comes up again
+
     records = {}
-    for node, value in store.get_many(nodes).items():
+    for node, value in store.get_many(nodes, lambda: look).items():
         record = seen.get(value)
         if record is None:
             record = seen[value] = decoded(store, shape, node, value)

@@ -204,6 +204,26 @@ class StoreContract:
         assert [{"one": b"1"}] * len(nodes) == [store.get_many(each) for each in nodes]
         assert {} == store.get_many([])
 
+    @pytest.mark.parametrize("count", [0, 2, 200])
+    def test_prepare(self, store_factory: StoreFactory, count: int) -> None:
+        """What there is to prepare is done once, whether or not there is anything to wait for."""
+        store = open_(store_factory, "prepare")
+        nodes = {f"node-{number}": b"%d" % number for number in range(count)}
+        for node, value in nodes.items():
+            put(store, node, value)
+        done: list[object] = []
+        looked: list[bytes] = []
+
+        def prepare() -> Callable[[bytes], object]:
+            done.append("many")
+            return looked.append
+
+        assert nodes == store.get_many(nodes, prepare)
+        assert ["many"] == done
+        assert set(looked) <= set(nodes.values())
+        assert nodes.get("node-1") == store.get("node-1", lambda: done.append("one"))
+        assert ["many", "one"] == done
+
     def test_concurrent_increments(self, store_factory: StoreFactory) -> None:
         """No increment is lost: 8 processes add 1 a hundred times each, and every call succeeds in its time."""
         open_(store_factory, "counter").delete("shared")

@@ -25,9 +25,40 @@ def key_value(record: protobuf.Record, create: int, version: int, lease: int) ->
     return (protobuf.field(1, key) if key else b"") + middle + (protobuf.field(5, value) if value else b"") + last
 
 
+class All(dict[bytes, str]):
+    """Every key is wanted."""
+
+    def __contains__(self, key: object) -> bool:
+        return True
+
+    def __missing__(self, key: bytes) -> str:
+        return key.decode("latin-1")
+
+
+def all_wanted() -> many.Records:
+    """Return what takes the value of any key."""
+    records = many.Records()
+    records.wanted = All()
+    return records
+
+
 def range_values(message: bytes) -> dict[bytes, bytes]:
     """Return the values by key of a RangeResponse that comes as a whole."""
-    return many.Records().all(message)
+    records = all_wanted()
+    records.all(message)
+    return by_key(records)
+
+
+def transaction_values(message: bytes) -> dict[bytes, bytes]:
+    """Return the values by key of the answer to a transaction of reads."""
+    records = all_wanted()
+    records.all_of_transaction(message)
+    return by_key(records)
+
+
+def by_key(records: many.Records) -> dict[bytes, bytes]:
+    """Return what has been taken by key."""
+    return {node.encode("latin-1"): value for node, value in records.values.items()}
 
 
 def header(number: int) -> bytes:
@@ -53,7 +84,7 @@ def test_records(rows: list[tuple[protobuf.Record, int, int, int]], number: int)
 
     transaction = header(number) + b"\x10\x01" + protobuf.field(3, protobuf.field(1, answer)) * 2
 
-    assert values == many.read_answer(transaction)
+    assert values == transaction_values(transaction)
     assert protobuf.write_answer(transaction)
     assert not protobuf.write_answer(header(number))
 
@@ -83,22 +114,39 @@ def test_parts(rows: list[tuple[protobuf.Record, int, int, int]], cuts: list[int
     """However an answer is cut into parts, its values are the same; without its last byte it is an error."""
     answer = range_response(rows, 5)
     places = [0, *sorted(min(cut, len(answer)) for cut in cuts), len(answer)]
-    records, short = many.Records(), many.Records()
+    looked: list[bytes] = []
+    records, short = all_wanted(), all_wanted()
+    records.look = looked.append
     for begin, end in itertools.pairwise(places):
         records.part(answer[begin:end])
         short.part(answer[begin : min(end, len(answer) - 1)])
 
-    assert range_values(answer) == records.all(b"")
+    records.all(b"")
+    assert range_values(answer) == by_key(records)
+    assert [value for (_, _, value), *_ in rows] == looked
     with pytest.raises(StoreError):
         protobuf.parsed(short.all, b"")
 
 
 def test_whole_answer_after_parts() -> None:
     """Parts of an answer that broke off count for nothing once another one is there."""
-    records = many.Records()
+    records = all_wanted()
     records.part(range_response([((b"old", 1, b"v"), 1, 1, 0), ((b"k", 1, b"v"), 1, 1, 0)], 5)[:-8])
 
-    assert {b"k": b"w"} == records.all(range_response([((b"k", 2, b"w"), 1, 2, 0)], 6))
+    records.all(range_response([((b"k", 2, b"w"), 1, 2, 0)], 6))
+
+    assert {b"k": b"w"} == by_key(records)
+
+
+def test_only_wanted_nodes() -> None:
+    """Of a prefix only the nodes asked for are taken and looked at."""
+    records, looked = many.Records(), list[bytes]()
+    records.wanted = {b"p/a": "a", b"p/c": "c"}
+    records.look = looked.append
+    records.all(range_response([((b"p/%b" % name, 1, name * 9), 1, 1, 0) for name in (b"a", b"b", b"c")], 3))
+
+    assert {"a": b"a" * 9, "c": b"c" * 9} == records.values
+    assert [b"a" * 9, b"c" * 9] == looked
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 128, 300, 16383, 16384, 70_000])
@@ -127,7 +175,7 @@ def test_any_bytes(message: bytes) -> None:
     """Bytes that are no message are an error of the store, or an answer; nothing else, and never more than there is."""
     for parse in (
         range_values,
-        many.read_answer,
+        transaction_values,
         protobuf.range_answer,
         protobuf.write_answer,
         login.authenticate_answer,

@@ -14,13 +14,22 @@ class MemoryStore:
         """Return what messages call a node's record."""
         return f"memory/{node}"
 
-    def get(self, node: str) -> bytes | None:
+    def get(self, node: str, prepare: Callable[[], object] | None = None) -> bytes | None:
         """Return the value of one node."""
+        if prepare is not None:
+            prepare()
         return self.values.get(node)
 
-    def get_many(self, nodes: Iterable[str]) -> dict[str, bytes]:
-        """Return the values of the nodes that have one."""
-        return {node: self.values[node] for node in nodes if node in self.values}
+    def get_many(
+        self, nodes: Iterable[str], prepare: Callable[[], Callable[[bytes], object]] | None = None
+    ) -> dict[str, bytes]:
+        """Return the values of the nodes that have one; the caller may look at each before."""
+        found = {node: self.values[node] for node in nodes if node in self.values}
+        if prepare is not None:
+            look = prepare()
+            for value in found.values():
+                look(value)
+        return found
 
     def update(self, node: str, change: Callable[[bytes | None], bytes]) -> None:
         """Write what `change` makes of the value; an equal value is no write."""

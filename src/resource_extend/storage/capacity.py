@@ -33,6 +33,7 @@ _USAGE = b',"usage":'
 _KEPT = 256
 # Bytes at the end of a record by which an equal one is found: they tell most apart, and are quickly hashed.
 _TAIL = 96
+_NOTHING = (None, None)
 
 
 class _Unusual(Exception):  # noqa: N818 - no error: the record has to be looked at as a whole
@@ -128,24 +129,33 @@ class CapacityQuery:
             decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
         """
         result = {}
-        known = self._known
-        nothing = (None, None)
         for node in nodes:
             value = values.get(node)
             if value is None:
                 answer = self._unknown
             else:
                 tail = value[-_TAIL:]
-                same, answer = known.get(tail, nothing)
+                same, answer = self._known.get(tail, _NOTHING)
                 if same != value:
-                    try:
-                        answer = self._of_value(value)
-                    except (_Unusual, Undecodable):
-                        answer = self._of_record(decoded(node, value))
-                    known[tail] = value, answer
+                    self.look(value)
+                    same, answer = self._known.get(tail, _NOTHING)
+                if same != value:
+                    answer = self._of_record(decoded(node, value))
+                    self._known[tail] = value, answer
             if answer is not None:
                 result[node] = answer
         return result
+
+    def look(self, value: bytes) -> None:
+        """Find the answer for a stored value if it is of the usual form; `answers` will ask for it."""
+        tail = value[-_TAIL:]
+        same, _ = self._known.get(tail, _NOTHING)
+        if same != value:
+            try:
+                answer = self._of_value(value)
+            except (_Unusual, Undecodable):
+                return
+            self._known[tail] = value, answer
 
     def _of_record(self, record: Record) -> NodeDeployCapacity | None:
         whole = _Whole(record.capacity, b"", self)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from resource_extend.answers.capacity import MostIdleNode, NodesDeployCapacity
     from resource_extend.answers.node import Capacity, Change, NodeResourceInfo, NodesResourceInfo
     from resource_extend.metrics import MetricDescription, MetricRow, NodeOfPod
+    from resource_extend.storage.capacity import CapacityQuery
     from resource_extend.storage.engine_info import EngineInfo as StorageEngineInfo
     from resource_extend.storage.node_request import NodeRequest as StorageNodeRequest
     from resource_extend.storage.workload import WorkloadRequest as StorageWorkloadRequest
@@ -115,15 +116,25 @@ class StoragePlugin(Plugin):
         self, nodenames: list[str], request: "StorageWorkloadRequest"
     ) -> "NodesDeployCapacity":
         """Count how many such workloads each node can take."""
-        from resource_extend.answers.capacity import NodesDeployCapacity
-        from resource_extend.storage.capacity import CapacityQuery
         from resource_extend.storage.workload import folded, parse_request, validate
+
+        workload = folded(validate(parse_request(request)))
+        query: CapacityQuery
+
+        def prepare() -> "Callable[[bytes], object]":
+            nonlocal query
+            from resource_extend.storage.capacity import CapacityQuery
+
+            query = CapacityQuery(workload, self.settings.max_deploy_count)
+            return query.look
 
         def decoded(node: str, value: bytes) -> Record:
             return records.decoded(self.store, Record, node, value)
 
-        query = CapacityQuery(folded(validate(parse_request(request))), self.settings.max_deploy_count)
-        nodes = query.answers(nodenames, self.store.get_many(nodenames), decoded)
+        values = self.store.get_many(nodenames, prepare)
+        from resource_extend.answers.capacity import NodesDeployCapacity
+
+        nodes = query.answers(nodenames, values, decoded)
         return NodesDeployCapacity(nodes, sum([node.capacity for node in nodes.values()]))
 
     def set_node_resource_capacity(

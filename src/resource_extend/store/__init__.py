@@ -17,11 +17,20 @@ if TYPE_CHECKING:
         def key(self, node: str) -> str:
             """Return the full key of a node's record, for messages."""
 
-        def get(self, node: str) -> bytes | None:
-            """Return the value of one node, None when there is none. A linearizable read."""
+        def get(self, node: str, prepare: Callable[[], object] | None = None) -> bytes | None:
+            """Return the value of one node, None when there is none. A linearizable read.
 
-        def get_many(self, nodes: Iterable[str]) -> dict[str, bytes]:
-            """Return the values of the distinct nodes that have one, by node name."""
+            `prepare` is called once, while the store is at work: for what the caller has to do before it can go on.
+            """
+
+        def get_many(
+            self, nodes: Iterable[str], prepare: Callable[[], Callable[[bytes], object]] | None = None
+        ) -> dict[str, bytes]:
+            """Return the values of the distinct nodes that have one, by node name, read at one revision.
+
+            `prepare` is called once, while the store is at work. What it returns may be called with values of these
+            nodes as they arrive, to work ahead with; only what this method returns is what is stored.
+            """
 
         def update(self, node: str, change: Callable[[bytes | None], bytes]) -> None:
             """Read the value, call `change` with it, write the result unless somebody else wrote meanwhile: then again.

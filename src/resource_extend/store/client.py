@@ -78,26 +78,41 @@ class Client:
 
             self.metadata = cached_login(self)
 
-    def read(self, path: bytes, body: bytes, receiver: "Callable[[bytes], object] | None" = None) -> bytes:
+    def read(
+        self,
+        path: bytes,
+        body: bytes,
+        prepare: "Callable[[], object] | None" = None,
+        receiver: "Callable[[bytes], object] | None" = None,
+    ) -> bytes:
         """Return the answer to a request that may be repeated.
 
         Args:
             path: the method.
             body: the message.
-            receiver: takes parts of the answer as they arrive. The answer is then empty if they were all; otherwise
-                they count for nothing, and it is whole.
+            prepare: called once, when the request is on its way.
+            receiver: takes parts of the answer as they arrive. What is returned is then empty, if all of it came this
+                way; otherwise the parts count for nothing.
 
         Raises:
             StoreError: no endpoint answered in time, or etcd refused.
         """
+        failure: Exception | None = None
         try:
             connection = self.begin(path, body)
-            connection.receiver = receiver
-            return connection.answer(self.until())
-        except (OSError, Unanswered, Refusal) as failure:
-            from resource_extend.store.failover import read_again
+        except (OSError, Unanswered, Refusal) as error:
+            failure = error
+        if prepare is not None:
+            prepare()
+        if failure is None:
+            try:
+                connection.receiver = receiver
+                return connection.answer(self.until())
+            except (OSError, Unanswered, Refusal) as error:
+                failure = error
+        from resource_extend.store.failover import read_again
 
-            return read_again(self, path, body, failure)
+        return read_again(self, path, body, failure)
 
     def write(self, path: bytes, body: bytes) -> bytes:
         """Return the answer to a request that is sent only once, on the connection of the read before it.

@@ -58,25 +58,35 @@ class EtcdStore:
         """Return the full key of a node's record: plain concatenation."""
         return self._directory + node
 
-    def get(self, node: str) -> bytes | None:
+    def get(self, node: str, prepare: "Callable[[], object] | None" = None) -> bytes | None:
         """Return the value of one node, None when there is none."""
-        return self._read(self.key(node).encode())[1]
+        return self._read(self.key(node).encode(), prepare)[1]
 
-    def get_many(self, nodes: "Iterable[str]") -> dict[str, bytes]:
+    def get_many(
+        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[bytes], object]] | None" = None
+    ) -> dict[str, bytes]:
         """Return the values of the nodes that have one, read at one revision."""
-        directory = self._directory.encode()
-        wanted = {directory + node.encode(): node for node in nodes}
-        if not wanted:
-            return {}
-        from resource_extend.store.many import Records, read_answer, read_request
+        from resource_extend.store.many import Records, read_request
 
-        if len(wanted) <= READS_IN_TRANSACTION:
-            values = parsed(read_answer, self._client.read(TXN, read_request(wanted)))
+        names = list(nodes)
+        directory = self._directory.encode()
+        records = Records()
+
+        def begun() -> None:
+            records.wanted = {directory + node.encode(): node for node in names}
+            if prepare is not None:
+                records.look = prepare()
+
+        if not names:
+            begun()
+        elif len(names) <= READS_IN_TRANSACTION:
+            keys = [directory + node.encode() for node in names]
+            message = self._client.read(TXN, read_request(dict.fromkeys(keys)), begun)
+            parsed(records.all_of_transaction, message)
         else:
-            records = Records()
-            message = self._client.read(RANGE, range_request(directory, directory[:-1] + b"0"), records.part)
-            values = parsed(records.all, message)
-        return {wanted[key]: value for key, value in values.items() if key in wanted}
+            request = range_request(directory, directory[:-1] + b"0")
+            parsed(records.all, self._client.read(RANGE, request, begun, records.part))
+        return records.values
 
     def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:
         """Store what `change` makes of the value, computed anew whenever somebody else wrote meanwhile."""
@@ -120,9 +130,9 @@ class EtcdStore:
                     settle(self._client, key, revision, wanted)
                     return True
 
-    def _read(self, name: bytes) -> tuple[int, bytes | None]:
+    def _read(self, name: bytes, prepare: "Callable[[], object] | None" = None) -> tuple[int, bytes | None]:
         """Return the mod revision and the value of a key."""
-        return state(parsed(range_answer, self._client.read(RANGE, range_request(name))))
+        return state(parsed(range_answer, self._client.read(RANGE, range_request(name), prepare)))
 
 
 def pause(client: Client, key: str, conflicts: int) -> None:

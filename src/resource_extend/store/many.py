@@ -4,7 +4,7 @@ from resource_extend.store.protobuf import KEY, KEY_VALUE, VALUE, field, fields,
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     # How the bytes between key and value look: their number, a mask, and what they are under the mask.
     Middle = tuple[int, int, int]
@@ -28,24 +28,21 @@ def _read_operation(key: bytes) -> bytes:
     return field(2, field(1, field(1, key)))
 
 
-def read_answer(message: bytes) -> dict[bytes, bytes]:
-    """Return values by key of the answer to `read_request`. ValueError or IndexError if it is none."""
-    records = Records()
-    for tag, at, stop in fields(message, 0, len(message)):
-        if tag == 0x1A:
-            for inner, begin, end in fields(message, at, stop):
-                if inner == 0x0A and records.take(message, begin, end) != end:
-                    raise ValueError("cut")
-    return records.values
-
-
 class Records:
-    """The values by key in a RangeResponse, which are taken out of its parts while further ones arrive."""
+    """The values of nodes in a RangeResponse, which are taken out of its parts while further ones arrive.
 
-    __slots__ = ("_middle", "_rest", "values")
+    Attributes:
+        wanted: keys of the nodes asked for; others are passed over.
+        look: called with each value as it arrives, if anybody cares.
+        values: those found so far, by node.
+    """
+
+    __slots__ = ("_middle", "_rest", "look", "values", "wanted")
 
     def __init__(self) -> None:
-        self.values: dict[bytes, bytes] = {}
+        self.wanted: dict[bytes, str] = {}
+        self.look: Callable[[bytes], object] | None = None
+        self.values: dict[str, bytes] = {}
         self._rest = b""
         self._middle: Middle = _UNKNOWN
 
@@ -54,18 +51,25 @@ class Records:
         data = self._rest + data
         self._rest = data[self.take(data, 0, len(data)) :]
 
-    def all(self, message: bytes) -> dict[bytes, bytes]:
-        """Return the values by key. ValueError if it was no RangeResponse.
+    def all(self, message: bytes) -> None:
+        """See to it that all values have been taken. ValueError if it was no RangeResponse.
 
         Args:
             message: the whole of it; empty when its parts have been taken.
         """
         if message:
-            self.values = {}
+            self.values.clear()
             self._rest = message[self.take(message, 0, len(message)) :]
         if self._rest:
             raise ValueError("cut")
-        return self.values
+
+    def all_of_transaction(self, message: bytes) -> None:
+        """Take all values of the answer to `read_request`. ValueError or IndexError if it is none."""
+        for tag, at, stop in fields(message, 0, len(message)):
+            if tag == 0x1A:
+                for inner, begin, end in fields(message, at, stop):
+                    if inner == 0x0A and self.take(message, begin, end) != end:
+                        raise ValueError("cut")
 
     def take(self, data: bytes, at: int, end: int) -> int:
         """Take the records between two places, up to the first field that is cut or wrong; return its place.
@@ -73,7 +77,8 @@ class Records:
         Most records of a prefix look alike between key and value: the same fields, with numbers of the same lengths.
         One comparison tells, and then no field has to be looked at. What looks otherwise is read field by field.
         """
-        values = self.values
+        wanted, values = self.wanted, self.values
+        arrived = []
         size, mask, pattern = self._middle
         number = int.from_bytes
         try:
@@ -89,15 +94,20 @@ class Records:
                                 length = (length << 7) + data[start - 2] - 128
                             known = start + length == stop
                     if known:
-                        values[data[begin + 2 : key_end]] = data[start:stop]
+                        key, value = data[begin + 2 : key_end], data[start:stop]
                     else:
                         key, _, value = record(data, begin, stop)
-                        values[key] = value
                         size, mask, pattern = _middle(data, begin, stop)
+                    if key in wanted:
+                        values[wanted[key]] = value
+                        arrived.append(value)
                 at = stop
         except (ValueError, IndexError):
             pass
         self._middle = size, mask, pattern
+        if self.look is not None:
+            for value in arrived:
+                self.look(value)
         return at
 
 

@@ -46,11 +46,15 @@ class SqliteStore:
         """Return how messages name a record."""
         return f"{self._path}:/resource/{self._kind}/{node}"
 
-    def get(self, node: str) -> bytes | None:
+    def get(self, node: str, prepare: "Callable[[], object] | None" = None) -> bytes | None:
         """Return the value of one node."""
+        if prepare is not None:
+            prepare()
         return self.get_many((node,)).get(node)
 
-    def get_many(self, nodes: "Iterable[str]") -> dict[str, bytes]:
+    def get_many(
+        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[bytes], object]] | None" = None
+    ) -> dict[str, bytes]:
         """Return the values of the nodes that have one."""
 
         def select(database: "Any") -> dict[str, bytes]:
@@ -59,6 +63,8 @@ class SqliteStore:
                 return {}
             return {node: value for batch in batches for node, value in self._select(database, batch)}
 
+        if prepare is not None:
+            prepare()
         names = list(dict.fromkeys(nodes))
         batches = [names[start : start + _BATCH] for start in range(0, len(names), _BATCH)]
         if not self._holds_database():
