@@ -152,7 +152,7 @@ class Nodes:
         store = EtcdStore(etcd.settings(prefix=prefix), "storage", time.monotonic() + 3600)
         for number, name in enumerate(self.names):
             store.update(name, partial(_replaced, encode(node(variant, number))))
-        (folder / "storage.yaml").write_text(f"etcd:\n  machines: [{etcd.url}]\n  prefix: {prefix}\n")
+        (folder / "storage.yaml").write_text(f"etcd:\n  machines:\n    - {etcd.url}\n  prefix: {prefix}\n")
         self.cases: list[Case] = []
         interpreter = program.open("rb").readline().decode().removeprefix("#!").split()[0]
         self.add(BARE, (interpreter, "-I", "-S", "-c", "pass"), {})

@@ -29,12 +29,13 @@ def read_many(store: "Store", shape: "type[Record]", nodes: "Iterable[str]") -> 
     """Return the records of the nodes that have one. Equal values are decoded once: treat the records as frozen."""
     seen: dict[bytes, Record] = {}
 
-    def look(value: bytes) -> None:
-        try:
-            if value not in seen:
-                seen[value] = decode(value, shape)
-        except Undecodable:
-            pass  # comes up again
+    def look(values: list[bytes]) -> None:
+        for value in values:
+            try:
+                if value not in seen:
+                    seen[value] = decode(value, shape)
+            except Undecodable:
+                pass  # comes up again
 
     records = {}
     for node, value in store.get_many(nodes, lambda: look).items():

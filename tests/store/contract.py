@@ -214,9 +214,9 @@ class StoreContract:
         done: list[object] = []
         looked: list[bytes] = []
 
-        def prepare() -> Callable[[bytes], object]:
+        def prepare() -> Callable[[list[bytes]], object]:
             done.append("many")
-            return looked.append
+            return looked.extend
 
         assert nodes == store.get_many(nodes, prepare)
         assert ["many"] == done

@@ -116,7 +116,7 @@ def test_parts(rows: list[tuple[protobuf.Record, int, int, int]], cuts: list[int
     places = [0, *sorted(min(cut, len(answer)) for cut in cuts), len(answer)]
     looked: list[bytes] = []
     records, short = all_wanted(), all_wanted()
-    records.look = looked.append
+    records.look = looked.extend
     for begin, end in itertools.pairwise(places):
         records.part(answer[begin:end])
         short.part(answer[begin : min(end, len(answer) - 1)])
@@ -142,7 +142,7 @@ def test_only_wanted_nodes() -> None:
     """Of a prefix only the nodes asked for are taken and looked at."""
     records, looked = many.Records(), list[bytes]()
     records.wanted = {b"p/a": "a", b"p/c": "c"}
-    records.look = looked.append
+    records.look = looked.extend
     records.all(range_response([((b"p/%b" % name, 1, name * 9), 1, 1, 0) for name in (b"a", b"b", b"c")], 3))
 
     assert {"a": b"a" * 9, "c": b"c" * 9} == records.values

@@ -21,14 +21,12 @@ class MemoryStore:
         return self.values.get(node)
 
     def get_many(
-        self, nodes: Iterable[str], prepare: Callable[[], Callable[[bytes], object]] | None = None
+        self, nodes: Iterable[str], prepare: Callable[[], Callable[[list[bytes]], object]] | None = None
     ) -> dict[str, bytes]:
         """Return the values of the nodes that have one; the caller may look at each before."""
         found = {node: self.values[node] for node in nodes if node in self.values}
         if prepare is not None:
-            look = prepare()
-            for value in found.values():
-                look(value)
+            prepare()(list(found.values()))
         return found
 
     def update(self, node: str, change: Callable[[bytes | None], bytes]) -> None:

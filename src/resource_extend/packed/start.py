@@ -134,9 +134,13 @@ def finder() -> "Any":
 
 def late(number: int) -> "Callable[..., Any]":
     """Return what stands for a function that a group left out: it fetches the real one when it is called."""
+    real = None
 
     def function(*arguments: "Any", **keywords: "Any") -> "Any":
-        return finder().function(number)(*arguments, **keywords)
+        nonlocal real
+        if real is None:
+            real = finder().function(number)
+        return real(*arguments, **keywords)
 
     return function
 

@@ -137,7 +137,7 @@ class CapacityQuery:
                 tail = value[-_TAIL:]
                 same, answer = self._known.get(tail, _NOTHING)
                 if same != value:
-                    self.look(value)
+                    self.look([value])
                     same, answer = self._known.get(tail, _NOTHING)
                 if same != value:
                     answer = self._of_record(decoded(node, value))
@@ -146,16 +146,16 @@ class CapacityQuery:
                 result[node] = answer
         return result
 
-    def look(self, value: bytes) -> None:
-        """Find the answer for a stored value if it is of the usual form; `answers` will ask for it."""
-        tail = value[-_TAIL:]
-        same, _ = self._known.get(tail, _NOTHING)
-        if same != value:
-            try:
-                answer = self._of_value(value)
-            except (_Unusual, Undecodable):
-                return
-            self._known[tail] = value, answer
+    def look(self, values: "Iterable[bytes]") -> None:
+        """Find the answers for those stored values that are of the usual form; `answers` will ask for them."""
+        known = self._known
+        for value in values:
+            tail = value[-_TAIL:]
+            if known.get(tail, _NOTHING)[0] != value:
+                try:
+                    known[tail] = value, self._of_value(value)
+                except (_Unusual, Undecodable):
+                    pass  # `answers` decodes it as a whole
 
     def _of_record(self, record: Record) -> NodeDeployCapacity | None:
         whole = _Whole(record.capacity, b"", self)

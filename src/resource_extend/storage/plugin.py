@@ -121,7 +121,7 @@ class StoragePlugin(Plugin):
         workload = folded(validate(parse_request(request)))
         query: CapacityQuery
 
-        def prepare() -> "Callable[[bytes], object]":
+        def prepare() -> "Callable[[list[bytes]], object]":
             nonlocal query
             from resource_extend.storage.capacity import CapacityQuery
 

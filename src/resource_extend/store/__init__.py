@@ -24,7 +24,7 @@ if TYPE_CHECKING:
             """
 
         def get_many(
-            self, nodes: Iterable[str], prepare: Callable[[], Callable[[bytes], object]] | None = None
+            self, nodes: Iterable[str], prepare: Callable[[], Callable[[list[bytes]], object]] | None = None
         ) -> dict[str, bytes]:
             """Return the values of the distinct nodes that have one, by node name, read at one revision.
 

@@ -63,7 +63,7 @@ class EtcdStore:
         return self._read(self.key(node).encode(), prepare)[1]
 
     def get_many(
-        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[bytes], object]] | None" = None
+        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[list[bytes]], object]] | None" = None
     ) -> dict[str, bytes]:
         """Return the values of the nodes that have one, read at one revision."""
         from resource_extend.store.many import Records, read_request

@@ -9,6 +9,9 @@ if TYPE_CHECKING:
     # How the bytes between key and value look: their number, a mask, and what they are under the mask.
     Middle = tuple[int, int, int]
 
+# How a record of 128 to 16383 bytes begins, with a key of less than 128: tag and size, the key's tag and size.
+_FRONT_MASK = 0xFF8080FF80
+_FRONT = KEY_VALUE << 32 | 0x80 << 24 | KEY << 8
 # No bytes are like this.
 _UNKNOWN = (0, 0, 1)
 # The tags behind a key in the order in which etcd writes them: create revision, mod revision, version, value.
@@ -33,7 +36,7 @@ class Records:
 
     Attributes:
         wanted: keys of the nodes asked for; others are passed over.
-        look: called with each value as it arrives, if anybody cares.
+        look: called with the values that have just arrived, if anybody cares.
         values: those found so far, by node.
     """
 
@@ -41,7 +44,7 @@ class Records:
 
     def __init__(self) -> None:
         self.wanted: dict[bytes, str] = {}
-        self.look: Callable[[bytes], object] | None = None
+        self.look: Callable[[list[bytes]], object] | None = None
         self.values: dict[str, bytes] = {}
         self._rest = b""
         self._middle: Middle = _UNKNOWN
@@ -82,32 +85,35 @@ class Records:
         size, mask, pattern = self._middle
         number = int.from_bytes
         try:
-            for tag, begin, stop in fields(data, at, end):
+            while at < end:
+                if number(data[at : at + 5], "big") & _FRONT_MASK == _FRONT:
+                    stop = at + 3 + data[at + 1] - 128 + (data[at + 2] << 7)
+                    key_end = at + 5 + data[at + 4]
+                    start = key_end + size
+                    if number(data[key_end:start], "big") & mask == pattern and stop <= end:
+                        length = data[start - 1]
+                        if data[start - 2] != VALUE:
+                            length = (length << 7) + data[start - 2] - 128
+                        if start + length == stop:
+                            key = data[at + 5 : key_end]
+                            if key in wanted:
+                                values[wanted[key]] = value = data[start:stop]
+                                arrived.append(value)
+                            at = stop
+                            continue
+                tag, begin, stop = next(fields(data, at, end))
                 if tag == KEY_VALUE:
-                    known = False
-                    if stop - begin > 1 and data[begin] == KEY and data[begin + 1] < 128:
-                        key_end = begin + 2 + data[begin + 1]
-                        start = key_end + size
-                        if number(data[key_end:start], "big") & mask == pattern:
-                            length = data[start - 1]
-                            if data[start - 2] != VALUE:
-                                length = (length << 7) + data[start - 2] - 128
-                            known = start + length == stop
-                    if known:
-                        key, value = data[begin + 2 : key_end], data[start:stop]
-                    else:
-                        key, _, value = record(data, begin, stop)
-                        size, mask, pattern = _middle(data, begin, stop)
+                    key, _, value = record(data, begin, stop)
                     if key in wanted:
                         values[wanted[key]] = value
                         arrived.append(value)
+                    size, mask, pattern = _middle(data, begin, stop)
                 at = stop
         except (ValueError, IndexError):
             pass
         self._middle = size, mask, pattern
-        if self.look is not None:
-            for value in arrived:
-                self.look(value)
+        if self.look is not None and arrived:
+            self.look(arrived)
         return at
 
 

@@ -53,7 +53,7 @@ class SqliteStore:
         return self.get_many((node,)).get(node)
 
     def get_many(
-        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[bytes], object]] | None" = None
+        self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[list[bytes]], object]] | None" = None
     ) -> dict[str, bytes]:
         """Return the values of the nodes that have one."""
 
