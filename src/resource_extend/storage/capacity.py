@@ -60,12 +60,12 @@ class _Whole:
         layout: the demand on these devices and mounts.
         devices: (integer of the whole device, name), ascending.
         disks: index, mounts and quota of each disk, by device; of a doubled one the first.
-        left: each disk's integer while nothing of it is used; empty when nothing is scheduled.
+        untouched: each disk's integer while nothing of it is used, once it has been asked for.
         volumes: bytes of all volumes.
         rate: the part of the node that one workload takes.
     """
 
-    __slots__ = ("capacity", "devices", "disks", "head", "layout", "left", "rate", "volumes")
+    __slots__ = ("capacity", "devices", "disks", "head", "layout", "rate", "untouched", "volumes")
 
     def __init__(self, capacity: Resource, head: bytes, query: "CapacityQuery") -> None:
         self.capacity = capacity
@@ -75,12 +75,16 @@ class _Whole:
         self.disks: dict[str, tuple[int, list[str], Quota]] = {}
         for index, disk in enumerate(capacity.disks):
             self.disks.setdefault(disk.device, (index, disk.mounts, disk.quota()))
-        self.left: list[int] = []
-        if not query.scheduled:
-            return
-        self.left = [*[query.demand.packed_left(disk.quota()) for disk in capacity.disks], query.demand.guard]
-        self.layout = layout = query.layout(capacity)
-        self.devices = layout.devices(capacity.volumes)
+        self.untouched: list[int] = []
+        if query.scheduled:
+            self.layout = layout = query.layout(capacity)
+            self.devices = layout.devices(capacity.volumes)
+
+    def left(self, demand: Demand) -> list[int]:
+        """Return what is left of each disk while nothing of it is used, that of the imaginary last one included."""
+        if not self.untouched:
+            self.untouched = [*[demand.packed_left(disk.quota()) for disk in self.capacity.disks], demand.guard]
+        return self.untouched
 
 
 class CapacityQuery:
@@ -206,10 +210,12 @@ class CapacityQuery:
         Raises:
             _Unusual: the disks in use are not some of the capacity's, each once, in order, with equal mounts.
         """
-        if not disks:
-            return whole.left
-        left = list(whole.left)
         demand, units = self.demand, self._units
+        if not disks:
+            return whole.left(demand)
+        # Where all are in use each is set below.
+        all_used = len(disks) == len(whole.capacity.disks)
+        left = [demand.guard] * (len(disks) + 1) if all_used else list(whole.left(demand))
         before = ""
         for disk in disks:
             device = disk.device
@@ -234,6 +240,8 @@ class CapacityQuery:
                 )
             elif demand.lanes:
                 left[index] = demand.packed_left((reads, writes, read_bytes, written_bytes))
+            else:
+                left[index] = demand.guard
         return left
 
     def _answer(self, whole: _Whole, volumes: dict[str, int], storage: int, count: int) -> NodeDeployCapacity | None:
