@@ -103,6 +103,17 @@ def test_records_in_odd_forms() -> None:
         }
 
 
+def test_records_that_end_alike() -> None:
+    """Records that differ only where they begin are told apart, in whichever order they come."""
+    cluster = Cluster()
+    usage = resource(volumes={f"/data{number}": 1 for number in range(20)}, storage=20)
+    for node, size in (("a", 8), ("b", 6), ("c", 8)):
+        cluster.plant({"capacity": resource(volumes={"/data0": size}, storage=999), "usage": usage}, node)
+    for nodes in (["a", "b", "c"], ["b", "a", "c"]):
+        answers = capacity(cluster, {"volumes": ["AUTO:/d:rw:1"]}, nodes)["nodes_deploy_capacity_map"]
+        assert {"a": 7, "b": 5, "c": 7} == {node: answer["capacity"] for node, answer in answers.items()}
+
+
 @pytest.mark.parametrize(
     "value",
     [

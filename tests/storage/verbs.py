@@ -49,8 +49,8 @@ class Cluster:
         return json.loads(self.store.values[node])
 
     def plant(self, record: dict[str, Any], node: str = "n") -> None:
-        """Store a record as it is."""
-        self.store.values[node] = json.dumps(record).encode()
+        """Store a record as it is, in the form in which everybody writes them."""
+        self.store.values[node] = json.dumps(record, separators=(",", ":")).encode()
 
 
 def resource(volumes: dict[str, int] | None = None, disks: list[Any] | None = None, storage: int = 0) -> dict[str, Any]:
