@@ -201,12 +201,10 @@ def test_time_limit(call_timeout: str, seconds: float, tmp_path: Path) -> None:
     (tmp_path / "gpu.yaml").write_text(f"{SQLITE}resource_plugin: {{call_timeout: {call_timeout}}}\n")
 
     class Telling(GpuPlugin):
-        def get_metrics_description(self) -> Any:
+        def get_metrics(self, nodes: object) -> Any:
             return vars(self.store)["_deadline"]
 
-    answer = respond(
-        Telling, ["--config", str(tmp_path / "gpu.yaml"), "get-metrics-description"], {}, lambda: b"{}", 1000.0
-    )
+    answer = respond(Telling, ["--config", str(tmp_path / "gpu.yaml"), "get-metrics"], {}, lambda: b"{}", 1000.0)
     assert 1000.0 + seconds == pytest.approx(float(answer))
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from resource_extend.errors import SettingsError
 from resource_extend.yaml_full import parse_fully
-from resource_extend.yaml_subset import Quoted, Unsure, parse
+from resource_extend.yaml_subset import Unsure, parse
 
 CORE = """\
 # Eru's own configuration, with what the plugins do not look at
@@ -68,7 +68,7 @@ def test_core_configuration_is_read_fast() -> None:
     assert agree(CORE)
     value = parse(CORE)
     assert ["http://127.0.0.1:2379", "http://127.0.0.1:22379"] == value["etcd"]["machines"]
-    assert {"username": "root", "password": "0123"} == value["etcd"]["auth"]
+    assert {"username": "root", "password": ("0123",)} == value["etcd"]["auth"]
     assert ["resource-gpu", "resource-storage"] == value["resource_plugin"]["whitelist"]
     assert (None, ["a", None], "-1") == (value["empty"], value["list"], value["scheduler"]["maxshare"])
 
@@ -177,12 +177,12 @@ def test_the_border_of_the_subset(text: str) -> None:
         ("# only\n", None),
         ("a: 0123", {"a": "0123"}),
         ("a: 1_0", {"a": "1_0"}),
-        ("a: '0123'", {"a": Quoted("0123")}),
+        ("a: '0123'", {"a": ("0123",)}),
         ("a: ~", {"a": None}),
-        ("a: '~'", {"a": Quoted("~")}),
+        ("a: '~'", {"a": ("~",)}),
         ("a: !!str null", {"a": "null"}),
         ("a: !!null ''", {"a": None}),
-        ("a: |\n  b\n  c\n", {"a": Quoted("b\nc\n")}),
+        ("a: |\n  b\n  c\n", {"a": ("b\nc\n",)}),
         ("\ufeffa: b", {"a": "b"}),
         ("a: b\r\nc: d\r\n", {"a": "b", "c": "d"}),
         ("---\na: b\n...\n", {"a": "b"}),
@@ -194,7 +194,7 @@ def test_the_border_of_the_subset(text: str) -> None:
         ("'<<': a", {"<<": "a"}),
         ("1: a\nnull: b", {"1": "a", "null": "b"}),
         ("a: \\d", {"a": "\\d"}),
-        ('a: "\\x41\\n"', {"a": Quoted("A\n")}),
+        ('a: "\\x41\\n"', {"a": ("A\n",)}),
         ("a: !custom b", {"a": "b"}),
         ("é: 节点", {"é": "节点"}),
     ],

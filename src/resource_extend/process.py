@@ -11,12 +11,12 @@ import sys
 import time
 
 from resource_extend.errors import InputError, PluginError, UsageError
-from resource_extend.verbs import ANSWER_NOTHING, ANSWERED_UNLISTED, REQUESTS, listed, method_name
+from resource_extend.verbs import ANSWER_NOTHING, ANSWERED_UNLISTED, FIXED_ANSWER, REQUESTS, listed, method_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from typing import NoReturn
+    from typing import Any, NoReturn
 
     from resource_extend.plugin import Plugin
     from resource_extend.settings import Settings
@@ -98,7 +98,6 @@ def _serve(
     """Decode the request, call the plugin, encode the answer."""
     from resource_extend import wire
     from resource_extend.codec import encode
-    from resource_extend.store import open_store
 
     try:
         data = read_request()
@@ -112,8 +111,12 @@ def _serve(
         arguments = {"nodes": wire.decode_nodes_of_pods(data)}
     else:
         arguments = wire.decode_request(data, REQUESTS[verb], plugin)
-    limit = min(settings.call_timeout * 2 / 3, 20.0)
-    answer = method(plugin(open_store(settings, plugin.name, started + limit), settings), **arguments)
+    store: Any = None
+    if verb not in FIXED_ANSWER:
+        from resource_extend.store import open_store
+
+        store = open_store(settings, plugin.name, started + min(settings.call_timeout * 2 / 3, 20.0))
+    answer = method(plugin(store, settings), **arguments)
     return b"{}" if verb in ANSWER_NOTHING else encode(answer)
 
 

@@ -6,12 +6,15 @@ from msgspec import Struct
 
 from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import SettingsError
-from resource_extend.yaml_subset import Quoted, Unsure, parse
+from resource_extend.yaml_subset import Unsure, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
+
+    # A mapping of the file, None when it is not given; the file; the names of the mappings around, each with a dot.
+    Section = tuple[dict[str, Any] | None, str, str]
 
 # What a text key means in seconds, as core writes durations.
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
@@ -60,38 +63,37 @@ def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Setti
 
 def interpret(path: str, document: "dict[str, Any]") -> Settings:
     """Check a parsed document, a mapping, and fill in the defaults. See `load`."""
-    root = _Section(path, "", document)
-    sqlite, etcd = root.section("sqlite"), root.section("etcd")
-    if sqlite.given and etcd.given:
+    root = (document, path, "")
+    sqlite, etcd = _section(root, "sqlite"), _section(root, "etcd")
+    if sqlite[0] is not None and etcd[0] is not None:
         raise SettingsError("config invalid: etcd and sqlite exclude each other")
-    plugins, scheduler = root.section("resource_plugin"), root.section("scheduler")
     settings = Settings(
-        None if sqlite.given else _etcd(etcd),
-        _sqlite_path(path, sqlite) if sqlite.given else "",
-        plugins.duration("call_timeout", 30.0),
-        scheduler.integer("max_deploy_count", 10000),
+        _etcd(etcd) if sqlite[0] is None else None,
+        "" if sqlite[0] is None else _sqlite_path(path, sqlite),
+        _duration(_section(root, "resource_plugin"), "call_timeout", 30.0),
+        _integer(_section(root, "scheduler"), "max_deploy_count", 10000),
     )
     if settings.max_deploy_count < 1:
         raise SettingsError("config invalid: scheduler.max_deploy_count must be at least 1")
     return settings
 
 
-def _etcd(etcd: "_Section") -> EtcdSettings:
-    machines = etcd.texts("machines")
+def _etcd(etcd: "Section") -> EtcdSettings:
+    machines = _texts(etcd, "machines")
     if machines is None:
         raise SettingsError("Machines is required, but blank (give etcd.machines or sqlite.path)")
     if not machines:
         raise SettingsError("config invalid: etcd.machines is empty")
-    auth = etcd.section("auth")
+    auth = _section(etcd, "auth")
     settings = EtcdSettings(
         machines,
-        etcd.text("prefix", "/eru"),
-        etcd.text("lock_prefix", "__lock__/eru"),
-        etcd.path("ca"),
-        etcd.path("cert"),
-        etcd.path("key"),
-        auth.text("username", ""),
-        auth.text("password", ""),
+        _text(etcd, "prefix", "/eru"),
+        _text(etcd, "lock_prefix", "__lock__/eru"),
+        _path(etcd, "ca"),
+        _path(etcd, "cert"),
+        _path(etcd, "key"),
+        _text(auth, "username", ""),
+        _text(auth, "password", ""),
     )
     for value, name in ((settings.prefix, "Prefix"), (settings.lock_prefix, "LockPrefix")):
         if not value.strip():
@@ -105,9 +107,9 @@ def _etcd(etcd: "_Section") -> EtcdSettings:
     return settings
 
 
-def _sqlite_path(path: str, sqlite: "_Section") -> str:
+def _sqlite_path(path: str, sqlite: "Section") -> str:
     """Return the database's path; a relative one is relative to the configuration file."""
-    database = sqlite.path("path")
+    database = _path(sqlite, "path")
     if not database.strip():
         raise SettingsError("config invalid: sqlite.path is required, but blank")
     # Never a bare name: SQLite takes some of them (":memory:", "file:...") for something else than a file.
@@ -115,71 +117,76 @@ def _sqlite_path(path: str, sqlite: "_Section") -> str:
     return database if database.startswith("/") else folder + database
 
 
-class _Section:
-    """One mapping of the file, read key by key; says where a wrong type stands."""
+# What a section says under a key; a wrong type is an error that tells where it stands.
 
-    __slots__ = ("_file", "_prefix", "_values", "given")
 
-    def __init__(self, file: str, prefix: str, values: "dict[str, Any] | None") -> None:
-        self._file = file
-        self._prefix = prefix
-        self._values = values or {}
-        self.given = values is not None
+def _value(section: "Section", key: str) -> "Any":
+    values = section[0]
+    return None if values is None else values.get(key)
 
-    def section(self, key: str) -> "_Section":
-        value = self._values.get(key)
-        if value is not None and not isinstance(value, dict):
-            raise self._wrong("object", value, key)
-        return _Section(self._file, f"{self._prefix}{key}.", value)
 
-    def text(self, key: str, default: str) -> str:
-        value = self._values.get(key)
-        if value is None:
-            return default
-        if not isinstance(value, str):
-            raise self._wrong("str", value, key)
-        return str(value)
+def _section(section: "Section", key: str) -> "Section":
+    value = _value(section, key)
+    if value is not None and not isinstance(value, dict):
+        raise _wrong(section, key, "object", value)
+    return value, section[1], f"{section[2]}{key}."
 
-    def path(self, key: str) -> str:
-        value = self.text(key, "")
-        if "\0" in value:  # the system takes it for the path's end
-            raise SettingsError(f"config invalid: {self._prefix}{key} holds a null character")
+
+def _text(section: "Section", key: str, default: str) -> str:
+    value = _value(section, key)
+    if isinstance(value, str):
         return value
+    if value is None:
+        return default
+    if not isinstance(value, tuple):
+        raise _wrong(section, key, "str", value)
+    return str(value[0])
 
-    def texts(self, key: str) -> list[str] | None:
-        value = self._values.get(key)
-        if value is None:
-            return None
-        if not isinstance(value, list):
-            raise self._wrong("array", value, key)
-        for index, item in enumerate(value):
-            if not isinstance(item, str):
-                raise self._wrong("str", item, f"{key}[{index}]")
-        return [str(item) for item in value]
 
-    def integer(self, key: str, default: int) -> int:
-        value = self._values.get(key)
-        if value is None:
-            return default
-        if _type_name(value) != "int":
-            raise self._wrong("int", value, key)
-        # The length first: Python refuses to read thousands of digits.
-        if len(value) > 20 or not INT64_MIN <= int(value) <= INT64_MAX:
-            raise SettingsError(f"{self._file}: integer out of range at {self._prefix}{key}")
-        return int(value)
+def _path(section: "Section", key: str) -> str:
+    value = _text(section, key, "")
+    if "\0" in value:  # the system takes it for the path's end
+        raise SettingsError(f"config invalid: {section[2]}{key} holds a null character")
+    return value
 
-    def duration(self, key: str, default: float) -> float:
-        value = self._values.get(key)
-        if value is None:
-            return default
-        seconds = _seconds(value) if isinstance(value, str) else None
-        if seconds is None or seconds <= 0:
-            name = f"{self._prefix}{key}"
-            raise SettingsError(f"{self._file}: expected a duration such as 30s or 1m30s at {name}")
-        return seconds
 
-    def _wrong(self, expected: str, value: "Any", key: str) -> SettingsError:
-        return SettingsError(f"{self._file}: expected {expected}, got {_type_name(value)} at {self._prefix}{key}")
+def _texts(section: "Section", key: str) -> list[str] | None:
+    value = _value(section, key)
+    if value is None:
+        return None
+    if not isinstance(value, list):
+        raise _wrong(section, key, "array", value)
+    for index, item in enumerate(value):
+        if not isinstance(item, (str, tuple)):
+            raise _wrong(section, f"{key}[{index}]", "str", item)
+    return [item if isinstance(item, str) else item[0] for item in value]
+
+
+def _integer(section: "Section", key: str, default: int) -> int:
+    value = _value(section, key)
+    if value is None:
+        return default
+    if _type_name(value) != "int":
+        raise _wrong(section, key, "int", value)
+    # The length first: Python refuses to read thousands of digits.
+    if len(value) > 20 or not INT64_MIN <= int(value) <= INT64_MAX:
+        raise SettingsError(f"{section[1]}: integer out of range at {section[2]}{key}")
+    return int(value)
+
+
+def _duration(section: "Section", key: str, default: float) -> float:
+    value = _value(section, key)
+    if value is None:
+        return default
+    text = value[0] if isinstance(value, tuple) else value
+    seconds = _seconds(text) if isinstance(text, str) else None
+    if seconds is None or seconds <= 0:
+        raise SettingsError(f"{section[1]}: expected a duration such as 30s or 1m30s at {section[2]}{key}")
+    return seconds
+
+
+def _wrong(section: "Section", key: str, expected: str, value: "Any") -> SettingsError:
+    return SettingsError(f"{section[1]}: expected {expected}, got {_type_name(value)} at {section[2]}{key}")
 
 
 def _seconds(text: str) -> float | None:
@@ -202,7 +209,7 @@ def _type_name(value: "Any") -> str:
         return "object" if isinstance(value, dict) else "array"
     if value is None:
         return "null"
-    if isinstance(value, Quoted):
+    if isinstance(value, tuple):
         return "str"
     digits = value[1:] if value[:1] in ("+", "-") else value
     if digits.isascii() and digits.isdigit():

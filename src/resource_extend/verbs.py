@@ -52,6 +52,9 @@ ANSWERED_UNLISTED = "calculate-remap"
 # Their methods return nothing and the answer is an empty object. (None of get_node_resource_info is a null.)
 ANSWER_NOTHING = ("remove-node", "set-node-resource-info")
 
+# Their methods read nothing: they get no store.
+FIXED_ANSWER = ("get-metrics-description",)
+
 
 def method_name(verb: str) -> str:
     """Return the name of the plugin method that serves a verb."""

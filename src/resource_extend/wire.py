@@ -90,31 +90,35 @@ def _members(value: "dict[str, Any] | None", _: object) -> "dict[str, Any]":
     return {key: item for key, item in (value or {}).items() if item is not None}
 
 
+def shape_of(declared: "Any") -> "Any":
+    """Return the Struct type that a plugin names, or gives when it is asked for it."""
+    return declared if isinstance(declared, type) else declared()
+
+
+def _empty_if_none(attribute: str) -> "Callable[[Any, type[Plugin]], Any]":
+    """Return what reads null as the empty value of a shape of the plugin."""
+    return lambda value, plugin: shape_of(getattr(plugin, attribute))() if value is None else value
+
+
 # How a key is read: (its type for the decoder, what the method gets). A missing key reads as null.
 _READINGS: "dict[str, tuple[Callable[[type[Plugin]], Any], Callable[[Any, type[Plugin]], Any]]]" = {
     "node name": (lambda _: str | None, _node_name),
     "node names": (lambda _: list[str] | None, _node_names),
     "flag": (lambda _: bool | None, _flag),
     "deploy count": (lambda _: int | None, _deploy_count),
-    "engine info": (lambda plugin: plugin.EngineInfo | None, _given),
-    "node resource": (
-        lambda plugin: plugin.NodeResource | None,
-        lambda value, plugin: plugin.NodeResource() if value is None else value,
-    ),
-    "node resource or none": (lambda plugin: plugin.NodeResource | None, _given),
-    "node request": (
-        lambda plugin: plugin.NodeRequest | None,
-        lambda value, plugin: plugin.NodeRequest() if value is None else value,
-    ),
-    "node request or none": (lambda plugin: plugin.NodeRequest | None, _given),
+    "engine info": (lambda plugin: shape_of(plugin.EngineInfo) | None, _given),
+    "node resource": (lambda plugin: shape_of(plugin.NodeResource) | None, _empty_if_none("NodeResource")),
+    "node resource or none": (lambda plugin: shape_of(plugin.NodeResource) | None, _given),
+    "node request": (lambda plugin: shape_of(plugin.NodeRequest) | None, _empty_if_none("NodeRequest")),
+    "node request or none": (lambda plugin: shape_of(plugin.NodeRequest) | None, _given),
     "workload resource": (
-        lambda plugin: plugin.WorkloadResource | None,
-        lambda value, plugin: plugin.WorkloadResource() if value is None else value,
+        lambda plugin: shape_of(plugin.WorkloadResource) | None,
+        _empty_if_none("WorkloadResource"),
     ),
-    "workload request": (
-        lambda plugin: plugin.WorkloadRequest | None,
-        lambda value, plugin: plugin.WorkloadRequest() if value is None else value,
+    "workload request": (lambda plugin: shape_of(plugin.WorkloadRequest) | None, _empty_if_none("WorkloadRequest")),
+    "workload resources": (lambda plugin: list[shape_of(plugin.WorkloadResource) | None] | None, _elements),  # type: ignore[misc]
+    "workload resources by id": (
+        lambda plugin: dict[str, shape_of(plugin.WorkloadResource) | None] | None,  # type: ignore[misc]
+        _members,
     ),
-    "workload resources": (lambda plugin: list[plugin.WorkloadResource | None] | None, _elements),  # type: ignore[name-defined]
-    "workload resources by id": (lambda plugin: dict[str, plugin.WorkloadResource | None] | None, _members),  # type: ignore[name-defined]
 }

@@ -8,7 +8,6 @@ import re
 import yaml
 
 from resource_extend.errors import SettingsError
-from resource_extend.yaml_subset import Quoted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +54,7 @@ def _value(path: str, node: yaml.Node, values: "dict[yaml.Node, Any]") -> "Any":
         elif isinstance(node, yaml.MappingNode):
             value = _mapping(path, node, values)
         elif isinstance(node, yaml.ScalarNode) and node.tag != _TAG + "null":
-            value = node.value if node.style is None else Quoted(node.value)
+            value = node.value if node.style is None else (node.value,)
         values[node] = value
     return value
 

@@ -4,7 +4,8 @@ Understood: block mappings and lists, scalars on their line, one level of `[...]
 is `Unsure` and left to PyYAML, and so is every error: what this parser accepts, PyYAML reads the same (a property test
 holds the two together).
 
-The result is made of dict, list, None, str for a plain scalar as it is written, and Quoted.
+The result is made of dict, list, None, str for a plain scalar as it is written, and a tuple of one str for a scalar in
+quotes: a text, whatever it looks like.
 """
 
 TYPE_CHECKING = False
@@ -19,12 +20,6 @@ NULLS = ("", "~", "null", "Null", "NULL")
 
 class Unsure(Exception):  # noqa: N818 - it is an answer, not a fault
     """The text needs a real YAML parser."""
-
-
-class Quoted(str):
-    """A scalar in quotes: a text, whatever it looks like."""
-
-    __slots__ = ()
 
 
 def parse(text: str) -> "Any":
@@ -107,19 +102,19 @@ def _items(text: str) -> list[str]:
     return inner.split(",") if inner else []
 
 
-def _quoted(text: str) -> Quoted:
+def _quoted(text: str) -> tuple[str]:
     end = text.find(text[0], 1)
     rest = text[end + 1 :].strip(" ")
     if end < 0 or "\\" in text[:end] or (rest and (not rest.startswith("#") or text[end + 1] != " ")):
         raise Unsure
-    return Quoted(text[1:end])
+    return (text[1:end],)
 
 
-def _scalar(text: str) -> "str | None":
+def _scalar(text: str) -> "str | tuple[str] | None":
     if text and text[0] in "\"'":
         if len(text) < 2 or text.find(text[0], 1) != len(text) - 1 or "\\" in text:
             raise Unsure
-        return Quoted(text[1:-1])
+        return (text[1:-1],)
     start = text[1:] if text[:1] == "-" else text  # a negative number
     if not start or start[0] not in _START or text.strip(_PLAIN) or text[-1] == ":" or start.startswith("..."):
         raise Unsure

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from resource_extend.errors import SettingsError, StoreError
-from resource_extend.store.client import Limits
+from resource_extend.store.client import LIMITS, Limits
 from resource_extend.store.endpoints import parse_endpoint
 from support.etcd import Etcd, free_ports
 from support.peers import Proxy, peer, silent
@@ -106,7 +106,7 @@ def test_three_endpoints(etcd: Etcd, order: tuple[str, ...]) -> None:
     """Of a refused, a silent and a live endpoint the live one is used, wherever it stands, for reads and for writes."""
     with peer(silent) as mute:
         places = {"refused": refused(), "silent": mute.endpoint, "live": etcd.endpoint}
-        store = store_at(*[places[each] for each in order], limits=Limits())
+        store = store_at(*[places[each] for each in order], limits=LIMITS)
         begin = time.monotonic()
         store.update("three", lambda _: " ".join(order).encode())
 
@@ -168,7 +168,7 @@ def test_deadline(count: int) -> None:
     with peer(silent) as mute, peer(silent) as other:
         machines = [mute.endpoint, other.endpoint][:count]
         begin = time.monotonic()
-        message = unreachable(*machines, seconds=0.3, limits=Limits())
+        message = unreachable(*machines, seconds=0.3, limits=LIMITS)
 
     assert time.monotonic() - begin < 2
     assert "etcd unreachable: " + "; ".join(f"{each}: no answer before the time limit" for each in machines) == message
@@ -206,14 +206,13 @@ import socket, subprocess, sys, time
 subprocess.run(["mount", "--bind", sys.argv[2], "/etc/resolv.conf"], check=True)
 from resource_extend.errors import StoreError
 from resource_extend.settings import EtcdSettings
-from resource_extend.store.client import Limits
 from resource_extend.store.etcd import EtcdStore
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
     server.bind(("127.0.0.53", 53))
     for machines in (["etcd.example:2379", sys.argv[1]], ["etcd.example:2379"], ["a.example:1", "b.example:1"]):
         begin = time.monotonic()
         try:
-            limits = Limits(0.05, 0.2, 1.0)
+            limits = (0.05, 0.2, 1.0)
             print(EtcdStore(EtcdSettings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
         except StoreError as error:
             print(error)

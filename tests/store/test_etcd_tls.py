@@ -15,7 +15,7 @@ import pytest
 
 from resource_extend.errors import PluginError, SettingsError, StoreError
 from resource_extend.settings import EtcdSettings
-from resource_extend.store.client import Client, Limits
+from resource_extend.store.client import LIMITS, Client
 from resource_extend.store.protobuf import RANGE, range_answer, range_request
 from resource_extend.store.tls import open_context
 from support.certificates import Certificates
@@ -75,7 +75,7 @@ def test_large_records(secure: Etcd, certificates: Certificates) -> None:
 def test_standard_library(secure: Etcd, certificates: Certificates) -> None:
     """Where the C module has changed the standard library's TLS does the same."""
     settings = EtcdSettings([secure.url], ca=str(certificates.ca))
-    client = Client(settings, "/eru/resource/gpu/", time.monotonic() + 20, Limits(), NOWHERE)
+    client = Client(settings, "/eru/resource/gpu/", time.monotonic() + 20, LIMITS, NOWHERE)
     client.context = open_context(settings, native=False)
     assert isinstance(client.context, ssl.SSLContext)
     store_at(secure.url, ca=str(certificates.ca)).update("standard", lambda _: b"x" * 100_000)

@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from resource_extend.settings import EtcdSettings
-from resource_extend.store.client import Limits
+from resource_extend.store.client import LIMITS, Limits
 from resource_extend.store.etcd import EtcdStore
 
 # For tests that wait for the end of it. Other tests must not depend on how fast a machine is.
-SHORT = Limits(stagger=0.05, connect=0.2, answer=1.0)
+SHORT = (0.05, 0.2, 1.0)
 
 
 # Nobody's home: no token is kept.
@@ -19,7 +19,7 @@ NOWHERE = {b"HOME": b"/dev/null"}
 def store_at(
     *machines: str,
     seconds: float = 20.0,
-    limits: Limits | None = None,
+    limits: Limits = LIMITS,
     environ: Mapping[bytes, bytes] = NOWHERE,
     **keys: Any,
 ) -> EtcdStore:

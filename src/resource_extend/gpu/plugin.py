@@ -3,7 +3,7 @@
 A method imports the answer that it gives when it is called: a call pays for the structs of its own verb only.
 """
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct
 
 from resource_extend import records
 from resource_extend.gpu import cards
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from resource_extend.answers.calculate import CalculateDeploy, CalculateRealloc
     from resource_extend.answers.capacity import MostIdleNode, NodesDeployCapacity
     from resource_extend.answers.node import Capacity, Change, NodeResourceInfo, NodesResourceInfo
+    from resource_extend.gpu.node_request import NodeRequest as GpuRequest
     from resource_extend.metrics import MetricDescription, MetricRow, NodeOfPod
 
 
@@ -23,17 +24,6 @@ class Gpu(Struct, frozen=True):
     prod_count_map: dict[str, int] = {}
 
 
-class GpuRequest(Struct):
-    """What an operator typed for a node. Only here it matters whether the map is given at all (gpu 3)."""
-
-    prod_count_map: dict[str, int] | None | UnsetType = UNSET
-
-    @property
-    def cards(self) -> dict[str, int]:
-        """The map; a missing or null one holds no cards."""
-        return self.prod_count_map or {}
-
-
 class GpuRecord(Struct, frozen=True):
     """A node's record: the cards it has, the cards in use."""
 
@@ -41,12 +31,18 @@ class GpuRecord(Struct, frozen=True):
     usage: Gpu = Gpu()
 
 
+def _node_request() -> type:
+    from resource_extend.gpu.node_request import NodeRequest
+
+    return NodeRequest
+
+
 class GpuPlugin(Plugin):
     """Cards counted by product model. The verbs are those of the interface, as specification, gpu 7 has them."""
 
     name = "gpu"
     NodeResource = WorkloadResource = WorkloadRequest = Gpu
-    NodeRequest = GpuRequest
+    NodeRequest = staticmethod(_node_request)
 
     def calculate_deploy(self, nodename: str, deploy_count: int, request: Gpu) -> "CalculateDeploy":
         """Give each of the workloads the cards it asks for."""
@@ -69,7 +65,7 @@ class GpuPlugin(Plugin):
         cards.allocate(cards.subtract(record.capacity.prod_count_map, usage), merged, 1)
         return CalculateRealloc(Gpu(merged), Gpu(delta), Gpu(merged))
 
-    def add_node(self, nodename: str, resource: GpuRequest, info: object) -> "Capacity":
+    def add_node(self, nodename: str, resource: "GpuRequest", info: object) -> "Capacity":
         """Create the record with these cards, none of them in use. The engine's report knows nothing of cards."""
         from resource_extend.answers.node import Capacity
 
@@ -98,7 +94,7 @@ class GpuPlugin(Plugin):
         return NodesDeployCapacity(nodes, sum(node.capacity for node in nodes.values()))
 
     def set_node_resource_capacity(
-        self, nodename: str, resource: Gpu | None, resource_request: GpuRequest | None, delta: bool, incr: bool
+        self, nodename: str, resource: Gpu | None, resource_request: "GpuRequest | None", delta: bool, incr: bool
     ) -> "Change":
         """Set or change the cards that the node has."""
         from resource_extend.answers.node import Change
@@ -138,7 +134,7 @@ class GpuPlugin(Plugin):
         self,
         nodename: str,
         resource: Gpu | None,
-        resource_request: GpuRequest | None,
+        resource_request: "GpuRequest | None",
         workloads_resource: list[Gpu],
         delta: bool,
         incr: bool,
@@ -212,7 +208,7 @@ def _available(record: GpuRecord) -> dict[str, int]:
     return cards.subtract(record.capacity.prod_count_map, record.usage.prod_count_map)
 
 
-def _sources(resource: Gpu | None, request: GpuRequest | None, workloads: list[Gpu]) -> list[dict[str, int]]:
+def _sources(resource: Gpu | None, request: "GpuRequest | None", workloads: list[Gpu]) -> list[dict[str, int]]:
     """Return the maps to add: the request if given, else the resource, else the workloads (protocol 3.2)."""
     if request is not None:
         return [request.cards]

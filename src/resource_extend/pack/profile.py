@@ -7,7 +7,7 @@ called, so an old recording makes calls slower and never wrong.
 import json
 from pathlib import Path
 
-from resource_extend.pack.trace import STORES, Run
+from resource_extend.pack.trace import Run, is_of_stores
 
 FILE = Path(__file__).with_name("etcd_profile.json")
 
@@ -24,7 +24,7 @@ def text(traces: "list[dict[str, Run]]") -> str:
     joined: dict[str, dict[str, list[str]]] = {}
     for runs in traces:
         for verb, run in runs.items():
-            modules = [name for name in run.modules if name.startswith(STORES)]
+            modules = [name for name in run.modules if is_of_stores(name)]
             if modules:
                 found = joined.setdefault(verb, {"modules": [], "functions": []})
                 found["modules"] = list(dict.fromkeys(found["modules"] + modules))

@@ -22,7 +22,7 @@ FORBIDDEN = frozenset(
     "inspect json logging os pathlib re runpy shutil socket sqlite3 ssl string subprocess tempfile threading traceback "
     "types typing uuid warnings weakref yaml".split()
 )
-STORES = "resource_extend.store."
+_STORES = "resource_extend.store"
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,11 @@ main(getattr(sys.modules[request["plugin"]], request["plugin_class"]))
 '''
 
 
+def is_of_stores(module: str) -> bool:
+    """Tell whether a module is the package of the stores or in it."""
+    return f"{module}.".startswith(f"{_STORES}.")
+
+
 def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbSet]":
     """Return what each verb runs, from a trace on SQLite and the recording of etcd."""
     found = {}
@@ -106,7 +111,7 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbS
         remote = etcd.get(verb, Run([], []))
         functions = sorted({*run.functions, *remote.functions})
         both = {name for name in run.modules if name in remote.modules}
-        base = [name for name in run.modules if not name.startswith(STORES) or name in both]
+        base = [name for name in run.modules if not is_of_stores(name) or name in both]
         stores = {
             store: Run([name for name in modules if name not in base], functions)
             for store, modules in (("sqlite", run.modules), ("etcd", remote.modules))

@@ -6,7 +6,7 @@ from posix import strerror
 from select import POLLIN, POLLOUT
 from time import monotonic
 
-from resource_extend.store.endpoints import open_socket
+from resource_extend.store.client import open_socket
 from resource_extend.store.http2 import Connection
 
 TYPE_CHECKING = False
@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from resource_extend.store.client import Client
-    from resource_extend.store.endpoints import Channel, Endpoint
+    from resource_extend.store.endpoints import Endpoint
+    from resource_extend.store.http2 import Channel
     from resource_extend.store.resolve import Address, Lookup
 
 
@@ -52,7 +53,7 @@ class Attempt:
 
     def begin(self) -> None:
         """Start to connect, or to look the name up."""
-        self._limit("no connection", self._client.limits.connect)
+        self._limit("no connection", self._client.connect_limit)
         host, port = self.endpoint.host, self.endpoint.port
         family = self.endpoint.family()
         if self._address is not None:
@@ -70,10 +71,10 @@ class Attempt:
         sock.settimeout(0)
         self.sock = sock
         if connection is None:
-            self._limit("no connection", self._client.limits.connect, started)
+            self._limit("no connection", self._client.connect_limit, started)
             self._step = lambda: self._connected(sock)
         else:
-            self._limit("no answer", self._client.limits.answer, started)
+            self._limit("no answer", self._client.answer_limit, started)
             self._channel, self._connection, self._requested = sock, connection, True
             self._step, self.wants = self._greeted, POLLIN
 
@@ -128,7 +129,7 @@ class Attempt:
         if error:
             raise OSError(error, strerror(error))
         client = self._client
-        self._limit("no answer", client.limits.answer)
+        self._limit("no answer", client.answer_limit)
         if not client.uses_tls(self.endpoint):
             self._channel = sock
             return self._greet()

@@ -1,33 +1,9 @@
 """The texts of `etcd.machines`, parsed: `http://host:port`, `https://host:port` or `host:port` (protocol, 7.3)."""
 
-from _socket import AF_INET, AF_INET6, IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
-
 from resource_extend.errors import SettingsError
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Protocol
-
-    class Channel(Protocol):
-        """A connected stream of bytes: a `_socket.socket`, or TLS over one."""
-
-        def settimeout(self, seconds: float | None, /) -> None:
-            """Limit the next operations; 0 is non-blocking."""
-
-        def recv(self, limit: int, /) -> bytes:
-            """Return what has arrived, nothing at the end."""
-
-        def send(self, data: bytes, /) -> int:
-            """Send a part and return its length."""
-
-        def sendall(self, data: bytes, /) -> None:
-            """Send everything."""
-
-        def fileno(self) -> int:
-            """Return the descriptor to poll."""
-
-        def close(self) -> None:
-            """Close the stream."""
+# As Linux numbers them everywhere. They are in _socket too, which calls that only check their settings do not load.
+AF_INET, AF_INET6 = 2, 10
 
 
 class Endpoint:
@@ -54,19 +30,6 @@ class Endpoint:
         if ":" in self.host:
             return AF_INET6
         return AF_INET if self.host.replace(".", "").isdigit() else 0
-
-
-def open_socket(family: int) -> socket:
-    """Return a TCP socket that is none of the standard streams, even if those are closed."""
-    sock = socket(family, SOCK_STREAM)
-    if sock.fileno() > 2:
-        # Without it a second request often waits 40 ms for the acknowledgement of the first.
-        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return sock
-    try:
-        return open_socket(family)
-    finally:
-        sock.close()
 
 
 def parse_endpoint(text: str) -> Endpoint:

@@ -4,7 +4,7 @@ from posix import environ
 from time import monotonic_ns, sleep
 
 from resource_extend.errors import OutcomeUnknown, StoreError
-from resource_extend.store.client import Client, Limits
+from resource_extend.store.client import LIMITS, Client, Limits
 from resource_extend.store.http2 import Unanswered
 from resource_extend.store.protobuf import (
     RANGE,
@@ -48,11 +48,11 @@ class EtcdStore:
         settings: "EtcdSettings",
         kind: str,
         deadline: float,
-        limits: Limits | None = None,
+        limits: Limits = LIMITS,
         environ: "Mapping[bytes, bytes]" = environ,
     ):
         self._directory = f"{settings.prefix}/resource/{kind}/"
-        self._client = Client(settings, self._directory, deadline, limits or Limits(), environ)
+        self._client = Client(settings, self._directory, deadline, limits, environ)
 
     def key(self, node: str) -> str:
         """Return the full key of a node's record: plain concatenation."""

@@ -158,7 +158,7 @@ def is_late(failure: Exception) -> bool:
 
 def waited(client: "Client") -> str:
     """Return the reason of a request that got no answer in time."""
-    return OUT_OF_TIME if monotonic() >= client.deadline else f"no answer within {client.limits.answer:g} s"
+    return OUT_OF_TIME if monotonic() >= client.deadline else f"no answer within {client.answer_limit:g} s"
 
 
 def reason(failure: Exception) -> str:

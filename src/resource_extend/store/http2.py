@@ -37,8 +37,28 @@ from resource_extend.store.frames import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Protocol
 
-    from resource_extend.store.endpoints import Channel
+    class Channel(Protocol):
+        """A connected stream of bytes: a `_socket.socket`, or TLS over one."""
+
+        def settimeout(self, seconds: float | None, /) -> None:
+            """Limit the next operations; 0 is non-blocking."""
+
+        def recv(self, limit: int, /) -> bytes:
+            """Return what has arrived, nothing at the end."""
+
+        def send(self, data: bytes, /) -> int:
+            """Send a part and return its length."""
+
+        def sendall(self, data: bytes, /) -> None:
+            """Send everything."""
+
+        def fileno(self) -> int:
+            """Return the descriptor to poll."""
+
+        def close(self) -> None:
+            """Close the stream."""
 
 
 class Unanswered(Exception):  # noqa: N818 - a state, which may still turn out well

@@ -103,7 +103,7 @@ class Race:
         """Begin the attempts that are due."""
         while self.waiting and (not self.running or monotonic() >= self._next):
             attempt = self.waiting.pop(0)
-            self._next = monotonic() + self._client.limits.stagger
+            self._next = monotonic() + self._client.stagger
             try:
                 attempt.begin()
             except OSError as failure:
