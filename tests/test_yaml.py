@@ -68,8 +68,8 @@ def test_core_configuration_is_read_fast() -> None:
     assert agree(CORE)
     value = parse(CORE)
     assert ["http://127.0.0.1:2379", ("http://127.0.0.1:22379",)] == value["etcd"]["machines"]
-    assert {"username": "root", "password": ("0123",)} == value["etcd"]["auth"]
-    assert ["resource-gpu", "resource-storage"] == value["resource_plugin"]["whitelist"]
+    assert {"username": "root", "password": "0123"} == value["etcd"]["auth"]
+    assert ["resource-gpu", ("resource-storage",)] == value["resource_plugin"]["whitelist"]
     assert (None, ["a", None], "-1") == (value["empty"], value["list"], value["scheduler"]["maxshare"])
 
 

@@ -3,12 +3,14 @@
 from msgspec import Struct
 
 from resource_extend.errors import InputError
-from resource_extend.storage.disk import quota_text
+from resource_extend.storage.disk import NO_QUOTA, quota_text
 from resource_extend.units import parse_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from resource_extend.storage.disk import Quota
 
 
 class Binding(Struct, frozen=True):
@@ -39,7 +41,7 @@ class Binding(Struct, frozen=True):
 
     def unlimited(self) -> bool:
         """Tell whether the binding takes whatever device has most left."""
-        return self.size == 0 and self.quota == (0, 0, 0, 0) and self.scheduled()
+        return self.size == 0 and self.quota == NO_QUOTA and self.scheduled()
 
     def identity(self) -> tuple[str, str, str]:
         """Return what makes two bindings the same one: source, destination, held flags."""
@@ -47,12 +49,17 @@ class Binding(Struct, frozen=True):
 
     def full(self) -> str:
         """Return the full form, 8 parts: the form of answers, plan keys and sorting."""
-        return f"{self.source}:{self.destination}:{_rendered(self.flags)}:{self.size}:{quota_text(self.quota)}"
+        return f"{self.source}:{self.destination}:{_rendered(self.flags)}:{self.size}:{_quota_text(self.quota)}"
 
     def normalized(self) -> str:
         """Return the form that engines read: without `m`, and 4 parts when no quota is set."""
         text = f"{self.source}:{self.destination}:{_rendered(self.flags.replace('m', ''))}:{self.size}"
-        return text if self.quota == (0, 0, 0, 0) else f"{text}:{quota_text(self.quota)}"
+        return text if self.quota == NO_QUOTA else f"{text}:{quota_text(self.quota)}"
+
+
+def _quota_text(quota: "Quota") -> str:
+    # Most bindings ask for none, and writing numbers is what a text costs most.
+    return "0:0:0:0" if quota == NO_QUOTA else quota_text(quota)
 
 
 def _rendered(flags: str) -> str:

@@ -108,6 +108,8 @@ def _size(binding: "Binding") -> int:
 
 def _packed(vectors: "list[Numbers]") -> "tuple[list[list[tuple[int, int]]], list[int]]":
     """Return the lanes that the vectors need, and each vector in one integer."""
+    if not any(map(any, vectors)):
+        return [], [0] * len(vectors)
     members: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for dimension in range(4):
         column = [vector[dimension] for vector in vectors]

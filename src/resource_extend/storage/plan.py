@@ -103,8 +103,7 @@ def workload_of(
 ) -> WorkloadResource:
     """Return what a workload holds once it is placed."""
     return WorkloadResource(
-        [binding.full() for binding in workload.request],
-        [binding.full() for binding in workload.limit],
+        *workload.texts(),
         plan_texts(plan),
         plan_texts(plan_limit),
         workload.storage_request,

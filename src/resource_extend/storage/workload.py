@@ -37,13 +37,22 @@ class WorkloadRequest(Struct, rename=_KEYS):
 class Workload:
     """What one workload asks for: bindings of requests and limits, bytes of storage."""
 
-    __slots__ = ("limit", "request", "storage_limit", "storage_request")
+    __slots__ = ("_texts", "limit", "request", "storage_limit", "storage_request")
 
     def __init__(self, request: list[Binding], limit: list[Binding], storage_request: int, storage_limit: int) -> None:
         self.request = request
         self.limit = limit
         self.storage_request = storage_request
         self.storage_limit = storage_limit
+        self._texts: tuple[list[str], list[str]] | None = None
+
+    def texts(self) -> tuple[list[str], list[str]]:
+        """Return the full forms of the requests and of the limits; equal workloads share them."""
+        if self._texts is None:
+            asked = [binding.full() for binding in self.request]
+            same = self.limit is self.request
+            self._texts = asked, asked if same else [binding.full() for binding in self.limit]
+        return self._texts
 
 
 def parse_request(request: WorkloadRequest) -> Workload:
@@ -119,9 +128,13 @@ def in_range(storage: int) -> int:
 def _validated_volumes(asked: list[Binding], limit: list[Binding]) -> tuple[list[Binding], list[Binding]]:
     if len(asked) != len(limit):
         raise InputError("different length of request and limit: invalid volume")
-    for bindings in (asked, limit):
-        for binding in bindings:
-            _check(binding)
+    for binding in asked:
+        _check(binding)
+    if asked is limit:  # usually one list stands for both; it is not above itself, and its destinations are distinct
+        asked = sorted(asked, key=full_form)
+        return asked, asked
+    for binding in limit:
+        _check(binding)
     asked = sorted(asked, key=full_form)
     limit = sorted(limit, key=full_form)
     raised = []
