@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from resource_extend.settings import Settings
 
 FAILURE = 128
-_CHUNK = 1 << 20
+_CHUNK = 1 << 16  # what a pipe holds
 
 
 def main(plugin: "type[Plugin]") -> "NoReturn":

@@ -23,27 +23,36 @@ FORBIDDEN = frozenset(
     "types typing uuid warnings weakref yaml".split()
 )
 _STORES = "resource_extend.store"
+# What a verb asks a store for.
+_ASKING = ("get", "get_many", "update", "delete")
+LATE = "late"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What ran: modules, each behind those that it imports, and functions, by dotted name."""
+    """What ran: modules, each behind those that it imports, and functions, by dotted name.
+
+    `late` are those of the modules that ran only after the store had been asked.
+    """
 
     modules: list[str]
     functions: list[str]
+    late: list[str] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
 class VerbSet:
-    """What a verb runs whatever the store, and what it runs beside that, by store."""
+    """What a verb runs at once, and in groups what comes when the first of it is imported.
+
+    The groups are each store's modules, and under `LATE` what runs while the store is at work.
+    """
 
     run: Run
-    stores: dict[str, Run] = field(default_factory=dict)
+    groups: dict[str, list[str]] = field(default_factory=dict)
 
     def as_json(self) -> "list[object]":
         """Return it as `compiler` reads it."""
-        stores = {name: [run.modules, run.functions] for name, run in self.stores.items()}
-        return [self.run.modules, self.run.functions, stores]
+        return [self.run.modules, self.run.functions, self.groups]
 
 
 # Runs as a packed file does, on the trimmed msgspec and with nothing else imported.
@@ -53,8 +62,9 @@ from _frozen_importlib_external import PathFinder
 
 request = marshal.loads(bytes.fromhex(sys.argv.pop()))
 site_packages, own = request["site_packages"], request["own"]
+stores = site_packages + request["stores"]
 sys.path.insert(0, site_packages)
-ran, called = [], {}
+ran, called, before = [], {}, []
 
 class Recorder:
     """Notes each of our own modules when its code has run."""
@@ -77,12 +87,14 @@ def note(frame, event, argument):
     if event == "call":
         code = frame.f_code
         if code.co_filename.startswith(site_packages):
+            if not before and code.co_name in request["asking"] and code.co_filename.startswith(stores):
+                before.append(len(ran))
             called[code.co_filename, code.co_firstlineno, code.co_name] = True
 
 def leave(status):
     sys.setprofile(None)
     with open(request["result"], "wb") as file:
-        marshal.dump([ran, list(called), sorted(sys.modules)], file)
+        marshal.dump([ran, list(called), sorted(sys.modules), ran[before[0]:] if before else []], file)
     really_leave(status)
 
 extension = {"__name__": "extension"}
@@ -109,14 +121,15 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbS
     found = {}
     for verb, run in embedded.items():
         remote = etcd.get(verb, Run([], []))
-        functions = sorted({*run.functions, *remote.functions})
         both = {name for name in run.modules if name in remote.modules}
         base = [name for name in run.modules if not is_of_stores(name) or name in both]
-        stores = {
-            store: Run([name for name in modules if name not in base], functions)
+        groups = {
+            store: [name for name in modules if name not in base]
             for store, modules in (("sqlite", run.modules), ("etcd", remote.modules))
         }
-        found[verb] = VerbSet(Run(base, functions), stores)
+        groups[LATE] = [name for name in base if name in run.late]
+        base = [name for name in base if name not in run.late]
+        found[verb] = VerbSet(Run(base, sorted({*run.functions, *remote.functions})), groups)
     return found
 
 
@@ -151,6 +164,8 @@ def trace(
             "core": str(site_packages / f"msgspec/_core{interpreter.suffix}"),
             "plugin": plugin[0],
             "plugin_class": plugin[1],
+            "stores": f"/{_STORES.replace('.', '/')}/",
+            "asking": _ASKING,
             "result": str(work / "result"),
         }
         command = [interpreter.path, "-I", "-S", "-c", _RUN, "--config", str(work / "plugin.yaml")]
@@ -165,7 +180,7 @@ def trace(
                 timeout=60,
             )
             try:
-                ran, called, loaded = marshal.loads((work / "result").read_bytes())  # noqa: S302 - written just now
+                ran, called, loaded, late = marshal.loads((work / "result").read_bytes())  # noqa: S302 - written just now
             except OSError:
                 raise RuntimeError(f"{':'.join(plugin)} does not start: {done.stderr.decode().strip()}") from None
             if done.returncode and (session or verb == "verbs"):
@@ -173,7 +188,7 @@ def trace(
             if slow := sorted(FORBIDDEN.intersection(loaded)):
                 raise RuntimeError(f"{':'.join(plugin)} imports {', '.join(slow)} in {verb}: no hot module may")
             found = (names.get((Path(path), line, name)) for path, line, name in called)
-            return Run(ran, sorted({name for name in found if name})), done.stdout
+            return Run(ran, sorted({name for name in found if name}), late), done.stdout
 
         least, answer = run("verbs", {})
         runs = {"": least, "verbs": least, "name": run("name", {})[0]}
@@ -181,9 +196,10 @@ def trace(
         each = [(verb, _REQUEST) for verb in sorted(json.loads(answer), key=lambda verb: verb != "add-node")]
         for verb, request in session or each:
             now, before = run(verb, request)[0], runs.get(verb, Run([], []))
-            runs[verb] = Run(
-                list(dict.fromkeys(before.modules + now.modules)), sorted({*before.functions, *now.functions})
-            )
+            early = {name for each in (now, before) for name in each.modules if name not in each.late}
+            every = list(dict.fromkeys(before.modules + now.modules))
+            functions = sorted({*before.functions, *now.functions})
+            runs[verb] = Run(every, functions, [name for name in every if name not in early])
         return runs
 
 

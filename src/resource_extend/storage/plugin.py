@@ -60,14 +60,14 @@ class StoragePlugin(Plugin):
         self, nodename: str, deploy_count: int, request: "StorageWorkloadRequest"
     ) -> "CalculateDeploy":
         """Choose devices for each of the workloads."""
-        from resource_extend.answers.calculate import CalculateDeploy
-        from resource_extend.storage.deploy import deploy
         from resource_extend.storage.workload import folded, parse_request, validate
 
         workload = folded(validate(parse_request(request)))
-        if deploy_count <= 0:
-            return CalculateDeploy([], [])
-        return CalculateDeploy(*deploy(self._read(nodename), workload, deploy_count))
+        record = self._read(nodename, _load_scheduler) if deploy_count > 0 else None
+        from resource_extend.answers.calculate import CalculateDeploy
+        from resource_extend.storage.deploy import deploy
+
+        return CalculateDeploy(*([], []) if record is None else deploy(record, workload, deploy_count))
 
     def calculate_realloc(
         self, nodename: str, resource: "StorageWorkloadResource", request: "StorageWorkloadRequest"
@@ -230,6 +230,12 @@ class StoragePlugin(Plugin):
             for row in metrics.rows(node, record.capacity.storage, record.usage.storage)
         ]
 
-    def _read(self, node: str) -> Record:
+    def _read(self, node: str, prepare: "Callable[[], object] | None" = None) -> Record:
         """Return a node's record, the empty one for an unknown node."""
-        return records.read(self.store, Record, node) or Record()
+        return records.read(self.store, Record, node, prepare) or Record()
+
+
+def _load_scheduler() -> None:
+    """Load what a deploy needs once it has the record."""
+    from resource_extend.answers.calculate import CalculateDeploy  # noqa: F401
+    from resource_extend.storage.deploy import deploy  # noqa: F401
