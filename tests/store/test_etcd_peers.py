@@ -210,6 +210,43 @@ def test_windows_of_the_peer(window: int) -> None:
     assert all(f"/eru/resource/gpu/{name}".encode() in received[0] for name in names)
 
 
+@pytest.mark.parametrize("broken", ["never connected", "before the answer", "in the answer", "by an error"])
+def test_many_nodes_after_a_broken_answer(broken: str) -> None:
+    """What came of a broken answer counts for nothing, and what there is to prepare is done once."""
+    old, new = (
+        [field(1, b"/eru/resource/gpu/n%d" % number) + field(5, value) for number in range(300)]
+        for value in (b"old" * 99, b"new" * 99)
+    )
+    prepared: list[str] = []
+    looked: list[bytes] = []
+
+    def failing(talk: Conversation) -> None:
+        call = talk.next_call()
+        data = talk.data(call, b"".join([field(2, pair) for pair in [*old, field(1, b"/eru/resource/gpu/gone")]]))
+        if broken == "in the answer":
+            talk.send(talk.begin(call) + data[: len(data) // 2])
+        elif broken == "by an error":
+            talk.send(talk.begin(call) + data[: 16393 * 2] + talk.trailers(call, 14, "etcdserver: request timed out"))
+
+    def serve(talk: Conversation) -> None:
+        call = talk.next_call()
+        talk.send(talk.answer(call, b"".join([field(2, pair) for pair in new])))
+
+    def prepare() -> Callable[[list[bytes]], object]:
+        prepared.append("once")
+        return looked.extend
+
+    names = [f"n{number}" for number in range(300)]
+    with peer(serving(failing)) as first, peer(serving(serve)) as second:
+        if broken == "never connected":
+            first.close()
+        values = store_at(first.endpoint, second.endpoint).get_many([*names, "gone"], prepare)
+
+    assert dict.fromkeys(names, b"new" * 99) == values
+    assert ["once"] == prepared
+    assert set(looked) <= {b"old" * 99, b"new" * 99}
+
+
 def test_error_that_refers_to_the_table() -> None:
     """An error is understood when its header block refers to the table that earlier answers built up."""
     sizes = []
