@@ -51,6 +51,7 @@ class _Links(ast.NodeTransformer):
         self.grouped = around.grouped
         self.hot = hot
         self.path = name
+        self.in_function = False
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:
         outer, self.path = self.path, f"{self.path}.{node.name}"
@@ -59,10 +60,11 @@ class _Links(ast.NodeTransformer):
         return node
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
-        if f"{self.path}.{node.name}" in self.hot:
-            outer, self.there = self.there, self.there | self.later
+        if self.in_function or f"{self.path}.{node.name}" in self.hot:
+            outer = self.there, self.in_function
+            self.there, self.in_function = self.there | self.later, True
             self.generic_visit(node)
-            self.there = outer
+            self.there, self.in_function = outer
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> "ast.AST | list[ast.stmt]":
