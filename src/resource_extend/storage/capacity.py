@@ -61,17 +61,17 @@ class _Whole:
         devices: (integer of the whole device, name), ascending.
         disks: index, mounts and quota of each disk, by device; of a doubled one the first.
         untouched: each disk's integer while nothing of it is used, once it has been asked for.
-        volumes: bytes of all volumes.
+        rated: bytes that usage and rate are parts of: those of all volumes, or the storage.
         rate: the part of the node that one workload takes.
     """
 
-    __slots__ = ("capacity", "devices", "disks", "head", "layout", "rate", "untouched", "volumes")
+    __slots__ = ("capacity", "devices", "disks", "head", "layout", "rate", "rated", "untouched")
 
     def __init__(self, capacity: Resource, head: bytes, query: "CapacityQuery") -> None:
         self.capacity = capacity
         self.head = head
-        self.volumes = sum(capacity.volumes.values())
-        self.rate = ratio(query.rated, self.volumes if query.by_volumes else capacity.storage)
+        self.rated = sum(capacity.volumes.values()) if query.by_volumes else capacity.storage
+        self.rate = ratio(query.rated, self.rated)
         self.disks: dict[str, tuple[int, list[str], Quota]] = {}
         for index, disk in enumerate(capacity.disks):
             self.disks.setdefault(disk.device, (index, disk.mounts, disk.quota()))
@@ -178,7 +178,7 @@ class CapacityQuery:
         if value[-1] != 0x7D:
             raise _Unusual
         rest = value[len(whole.head) : -1]
-        if not rest.isascii() or b"\\" in rest or INT64_DIGITS in rest.translate(DIGITS_TO_ZERO):
+        if not rest.isascii() or rest.find(b"\\") >= 0 or rest.translate(DIGITS_TO_ZERO).find(INT64_DIGITS) >= 0:
             raise _Unusual
         try:
             usage = _decode_usage(rest)
@@ -211,37 +211,41 @@ class CapacityQuery:
             _Unusual: the disks in use are not some of the capacity's, each once, in order, with equal mounts.
         """
         demand, units = self.demand, self._units
-        if not disks:
-            return whole.left(demand)
-        # Where all are in use each is set below.
-        all_used = len(disks) == len(whole.capacity.disks)
-        left = [demand.guard] * (len(disks) + 1) if all_used else list(whole.left(demand))
+        guard = demand.guard
+        left = untouched = whole.left(demand)
         before = ""
-        for disk in disks:
+        for disk in disks or ():
             device = disk.device
             known = whole.disks.get(device)
-            if known is None or device <= before:
+            if known is None or device <= before or disk.mounts != known[1]:
                 raise _Unusual
             before = device
-            index, mounts, (reads, writes, read_bytes, written_bytes) = known
-            if disk.mounts != mounts:
-                raise _Unusual
-            reads -= disk.read_iops
-            writes -= disk.write_iops
-            read_bytes -= disk.read_bps
-            written_bytes -= disk.write_bps
+            index, _, (reads, writes, read_bytes, written_bytes) = known
             # Written out: this runs for each disk of each node.
-            if reads < 0 or writes < 0 or read_bytes < 0 or written_bytes < 0:
-                left[index] = demand.overbooked
-            elif units:
-                one, two, three, four = units
-                left[index] = demand.guard + min(
-                    reads // one, writes // two, read_bytes // three, written_bytes // four
-                )
-            elif demand.lanes:
-                left[index] = demand.packed_left((reads, writes, read_bytes, written_bytes))
+            if (
+                reads < disk.read_iops
+                or writes < disk.write_iops
+                or read_bytes < disk.read_bps
+                or written_bytes < disk.write_bps
+            ):
+                rest = demand.overbooked
+            elif not demand.lanes:
+                rest = guard
             else:
-                left[index] = demand.guard
+                reads -= disk.read_iops
+                writes -= disk.write_iops
+                read_bytes -= disk.read_bps
+                written_bytes -= disk.write_bps
+                if units:
+                    one, two, three, four = units
+                    rest = guard + min(reads // one, writes // two, read_bytes // three, written_bytes // four)
+                else:
+                    rest = demand.packed_left((reads, writes, read_bytes, written_bytes))
+            if left is untouched:
+                if rest == left[index]:
+                    continue
+                left = list(left)
+            left[index] = rest
         return left
 
     def _answer(self, whole: _Whole, volumes: dict[str, int], storage: int, count: int) -> NodeDeployCapacity | None:
@@ -250,9 +254,8 @@ class CapacityQuery:
             count = min(count, truncated(whole.capacity.storage - storage, self.storage))
         if count <= 0:
             return None
-        if self.by_volumes:
-            return NodeDeployCapacity(count, ratio(sum(volumes.values()), whole.volumes), whole.rate)
-        return NodeDeployCapacity(count, ratio(storage, whole.capacity.storage), whole.rate)
+        part = sum(volumes.values()) if self.by_volumes else storage
+        return NodeDeployCapacity(count, ratio(part, whole.rated), whole.rate)
 
     def _irregular_slots(self, record: Record) -> int:
         """Count on any record, however its usage exceeds its capacity and its disks are listed."""
