@@ -18,7 +18,6 @@ from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
 from resource_extend.storage.workload import Workload, total_size
-from resource_extend.units import truncated
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +31,7 @@ _USAGE = b',"usage":'
 # thousands of them over and over.
 _KEPT = 256
 # Bytes at the end of a record by which an equal one is found: they tell most apart, and are quickly hashed.
-_TAIL = 96
-_NOTHING = (None, None)
+_TAIL = 48
 
 
 class _Unusual(Exception):  # noqa: N818 - no error: the record has to be looked at as a whole
@@ -133,19 +131,18 @@ class CapacityQuery:
             decoded: decodes a node's value strictly; for those that are not of the form in which everybody writes them.
         """
         result = {}
+        known = self._known
         for node in nodes:
-            value = values.get(node)
-            if value is None:
+            if node not in values:
                 answer = self._unknown
             else:
+                value = values[node]
                 tail = value[-_TAIL:]
-                same, answer = self._known.get(tail, _NOTHING)
-                if same != value:
+                if tail not in known or known[tail][0] != value:
                     self.look([value])
-                    same, answer = self._known.get(tail, _NOTHING)
-                if same != value:
-                    answer = self._of_record(decoded(node, value))
-                    self._known[tail] = value, answer
+                    if tail not in known or known[tail][0] != value:
+                        known[tail] = value, self._of_record(decoded(node, value))
+                answer = known[tail][1]
             if answer is not None:
                 result[node] = answer
         return result
@@ -155,7 +152,7 @@ class CapacityQuery:
         known = self._known
         for value in values:
             tail = value[-_TAIL:]
-            if known.get(tail, _NOTHING)[0] != value:
+            if tail not in known or known[tail][0] != value:
                 try:
                     known[tail] = value, self._of_value(value)
                 except (_Unusual, Undecodable):
@@ -212,7 +209,7 @@ class CapacityQuery:
         """
         demand, units = self.demand, self._units
         guard = demand.guard
-        left = untouched = whole.left(demand)
+        left = untouched = whole.untouched or whole.left(demand)
         before = ""
         for disk in disks or ():
             device = disk.device
@@ -250,8 +247,13 @@ class CapacityQuery:
 
     def _answer(self, whole: _Whole, volumes: dict[str, int], storage: int, count: int) -> NodeDeployCapacity | None:
         """Return the answer for a number of slots, None when there is none or no storage for one."""
-        if self.storage > 0:
-            count = min(count, truncated(whole.capacity.storage - storage, self.storage))
+        asked = self.storage
+        if asked > 0:
+            available = whole.capacity.storage - storage
+            if available < count * asked:
+                if available < asked:
+                    return None
+                count = available // asked
         if count <= 0:
             return None
         part = sum(volumes.values()) if self.by_volumes else storage

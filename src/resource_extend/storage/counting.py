@@ -51,7 +51,7 @@ def count_mounts(layout: "Layout", devices: "Devices", taken: dict[str, int], le
 def count_monopoly(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:
     """Count where monopoly bindings are alone: the unused devices that are large enough, as far as quotas go."""
     size = layout.monopoly_size
-    unused = [key for key, device in devices if key >= size and not taken.get(device)]
+    unused = [key for key, device in devices if key >= size and (device not in taken or not taken[device])]
     if layout.monopoly_quota or min(left) < layout.demand.guard:
         return min(most, len(monopoly_devices(layout, unused, list(left))))
     return min(most, len(unused))
@@ -65,13 +65,21 @@ def count_one_normal(layout: "Layout", devices: "Devices", taken: dict[str, int]
     """
     ((size, quota),) = layout.normals
     guard, shift = layout.demand.guard, layout.shift
-    fitting = [rest for key, device in devices if (rest := key - (taken.get(device, 0) << shift)) >= size]
     if not quota and min(left) >= guard:  # no disk is overbooked
-        return min(most, sum([key // size for key in fitting]))
+        room = 0
+        for key, device in devices:
+            if device in taken:
+                key -= taken[device] << shift  # noqa: PLW2901
+            if key >= size:
+                room += key // size
+        return room if room < most else most
     mask, disk_of = layout.mask, layout.disk_of
     rooms = [0] * len(left)
-    for key in fitting:
-        rooms[disk_of[key & mask]] += key // size if size else most
+    for key, device in devices:
+        if device in taken:
+            key -= taken[device] << shift  # noqa: PLW2901
+        if key >= size:
+            rooms[disk_of[key & mask]] += key // size if size else most
     count = 0
     simple = quota > 0 and len(layout.demand.lanes) == 1
     for disk, room in enumerate(rooms):
@@ -87,9 +95,8 @@ def _divided(layout: "Layout", devices: "Devices", taken: dict[str, int]) -> tup
     shift = layout.shift
     used, unused = [], []
     for key, device in devices:
-        size = taken.get(device)
-        if size:
-            used.append(key - (size << shift))
+        if device in taken and taken[device]:  # noqa: RUF019 - a look-up costs less than a call
+            used.append(key - (taken[device] << shift))
         else:
             unused.append(key)
     used.sort()

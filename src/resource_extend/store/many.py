@@ -88,9 +88,11 @@ class Records:
             while at < end:
                 if number(data[at : at + 5], "big") & _FRONT_MASK == _FRONT:
                     stop = at + 3 + data[at + 1] - 128 + (data[at + 2] << 7)
+                    if stop > end:
+                        break
                     key_end = at + 5 + data[at + 4]
                     start = key_end + size
-                    if number(data[key_end:start], "big") & mask == pattern and stop <= end:
+                    if number(data[key_end:start], "big") & mask == pattern:
                         length = data[start - 1]
                         if data[start - 2] != VALUE:
                             length = (length << 7) + data[start - 2] - 128
