@@ -6,7 +6,7 @@ from posix import strerror
 from select import POLLIN, POLLOUT
 from time import monotonic
 
-from resource_extend.store.client import open_socket
+from resource_extend.store.endpoints import open_socket
 from resource_extend.store.http2 import Connection
 
 TYPE_CHECKING = False

@@ -4,10 +4,9 @@ Here is the straight road: the first endpoint takes the connection at once and a
 decided in `race` (connecting) and `failover` (after a failure), which are loaded then.
 """
 
-from _socket import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
 from time import monotonic
 
-from resource_extend.store.endpoints import Endpoint, parse_endpoint
+from resource_extend.store.endpoints import Endpoint, open_socket, parse_endpoint
 from resource_extend.store.http2 import Connection, Refusal, Unanswered
 
 TYPE_CHECKING = False
@@ -174,16 +173,3 @@ class Client:
         if endpoint.tls is not None:
             return endpoint.tls
         return bool(self.settings.ca and self.settings.cert and self.settings.key)
-
-
-def open_socket(family: int) -> socket:
-    """Return a TCP socket that is none of the standard streams, even if those are closed."""
-    sock = socket(family, SOCK_STREAM)
-    if sock.fileno() > 2:
-        # Without it a second request often waits 40 ms for the acknowledgement of the first.
-        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return sock
-    try:
-        return open_socket(family)
-    finally:
-        sock.close()

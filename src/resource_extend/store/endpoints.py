@@ -2,6 +2,10 @@
 
 from resource_extend.errors import SettingsError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from _socket import socket
+
 # As Linux numbers them everywhere. They are in _socket too, which calls that only check their settings do not load.
 AF_INET, AF_INET6 = 2, 10
 
@@ -30,6 +34,21 @@ class Endpoint:
         if ":" in self.host:
             return AF_INET6
         return AF_INET if self.host.replace(".", "").isdigit() else 0
+
+
+def open_socket(family: int) -> "socket":
+    """Return a TCP socket that is none of the standard streams, even if those are closed."""
+    from _socket import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
+
+    sock = socket(family, SOCK_STREAM)
+    if sock.fileno() > 2:
+        # Without it a second request often waits 40 ms for the acknowledgement of the first.
+        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+        return sock
+    try:
+        return open_socket(family)
+    finally:
+        sock.close()
 
 
 def parse_endpoint(text: str) -> Endpoint:
