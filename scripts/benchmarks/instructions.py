@@ -35,11 +35,11 @@ class Limit(NamedTuple):
 
 
 LIMITS = {
-    "gpu verbs": Limit(None, 0.92),
-    "gpu calculate-deploy, etcd": Limit(1.03, 1.065),
-    "storage calculate-deploy, etcd": Limit(1.10, 1.21),
-    "gpu set-node-resource-usage, etcd": Limit(None, 1.09),
-    "storage set-node-resource-usage, etcd": Limit(None, 1.15),
+    "gpu verbs": Limit(None, 0.905),
+    "gpu calculate-deploy, etcd": Limit(1.03, 1.05),
+    "storage calculate-deploy, etcd": Limit(1.10, 1.19),
+    "gpu set-node-resource-usage, etcd": Limit(None, 1.08),
+    "storage set-node-resource-usage, etcd": Limit(None, 1.135),
 }
 
 
