@@ -22,7 +22,7 @@ INT64_MAX = 2**63 - 1
 
 # Every digit becomes 0, so that a run of 19 digits - the shortest integer that can leave int64 - shows as 19 zeros.
 DIGITS_TO_ZERO = bytes.maketrans(b"123456789", b"000000000")
-INT64_DIGITS = b"0" * 19
+_INT64_DIGITS = b"0" * 19
 
 # Keys that come from data are sorted, so that equal values are equal texts (specification, protocol 5).
 encode = Encoder(order="deterministic").encode
@@ -38,7 +38,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     """
     try:
         # (`in` makes and drops an exception before it looks for bytes.)
-        if is_text(data) and data.translate(DIGITS_TO_ZERO).find(INT64_DIGITS) < 0:
+        if is_text(data) and data.translate(DIGITS_TO_ZERO).find(_INT64_DIGITS) < 0:
             return decode_json(data, type=shape)
     except ValidationError:
         pass

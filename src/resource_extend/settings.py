@@ -65,11 +65,12 @@ def interpret(path: str, document: "dict[str, Any]") -> Settings:
     """Check a parsed document, a mapping, and fill in the defaults. See `load`."""
     root = (document, path, "")
     sqlite, etcd = _section(root, "sqlite"), _section(root, "etcd")
-    if sqlite[0] is not None and etcd[0] is not None:
+    embedded = sqlite[0] is not None
+    if embedded and etcd[0] is not None:
         raise SettingsError("config invalid: etcd and sqlite exclude each other")
     settings = Settings(
-        _etcd(etcd) if sqlite[0] is None else None,
-        "" if sqlite[0] is None else _sqlite_path(path, sqlite),
+        None if embedded else _etcd(etcd),
+        _sqlite_path(path, sqlite) if embedded else "",
         _duration(_section(root, "resource_plugin"), "call_timeout", 30.0),
         _integer(_section(root, "scheduler"), "max_deploy_count", 10000),
     )
@@ -121,7 +122,7 @@ def _sqlite_path(path: str, sqlite: "Section") -> str:
 
 
 def _value(section: "Section", key: str) -> "Any":
-    values = section[0]
+    values, _, _ = section
     return None if values is None else values.get(key)
 
 
@@ -129,7 +130,8 @@ def _section(section: "Section", key: str) -> "Section":
     value = _value(section, key)
     if value is not None and not isinstance(value, dict):
         raise _wrong(section, key, "object", value)
-    return value, section[1], f"{section[2]}{key}."
+    _, file, prefix = section
+    return value, file, f"{prefix}{key}."
 
 
 def _text(section: "Section", key: str, default: str) -> str:
@@ -146,7 +148,8 @@ def _text(section: "Section", key: str, default: str) -> str:
 def _path(section: "Section", key: str) -> str:
     value = _text(section, key, "")
     if "\0" in value:  # the system takes it for the path's end
-        raise SettingsError(f"config invalid: {section[2]}{key} holds a null character")
+        _, _, prefix = section
+        raise SettingsError(f"config invalid: {prefix}{key} holds a null character")
     return value
 
 
@@ -170,7 +173,8 @@ def _integer(section: "Section", key: str, default: int) -> int:
         raise _wrong(section, key, "int", value)
     # The length first: Python refuses to read thousands of digits.
     if len(value) > 20 or not INT64_MIN <= int(value) <= INT64_MAX:
-        raise SettingsError(f"{section[1]}: integer out of range at {section[2]}{key}")
+        _, file, prefix = section
+        raise SettingsError(f"{file}: integer out of range at {prefix}{key}")
     return int(value)
 
 
@@ -181,12 +185,14 @@ def _duration(section: "Section", key: str, default: float) -> float:
     text = value[0] if isinstance(value, tuple) else value
     seconds = _seconds(text) if isinstance(text, str) else None
     if seconds is None or seconds <= 0:
-        raise SettingsError(f"{section[1]}: expected a duration such as 30s or 1m30s at {section[2]}{key}")
+        _, file, prefix = section
+        raise SettingsError(f"{file}: expected a duration such as 30s or 1m30s at {prefix}{key}")
     return seconds
 
 
 def _wrong(section: "Section", key: str, expected: str, value: "Any") -> SettingsError:
-    return SettingsError(f"{section[1]}: expected {expected}, got {_type_name(value)} at {section[2]}{key}")
+    _, file, prefix = section
+    return SettingsError(f"{file}: expected {expected}, got {_type_name(value)} at {prefix}{key}")
 
 
 def _seconds(text: str) -> float | None:

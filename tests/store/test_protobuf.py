@@ -45,7 +45,8 @@ def all_wanted() -> many.Records:
 def range_values(message: bytes) -> dict[bytes, bytes]:
     """Return the values by key of a RangeResponse that comes as a whole."""
     records = all_wanted()
-    records.all(message)
+    records.part(message, whole=True)
+    records.finish()
     return by_key(records)
 
 
@@ -118,24 +119,25 @@ def test_parts(rows: list[tuple[protobuf.Record, int, int, int]], cuts: list[int
     records, short = all_wanted(), all_wanted()
     records.look = looked.extend
     for begin, end in itertools.pairwise(places):
-        records.part(answer[begin:end])
-        short.part(answer[begin : min(end, len(answer) - 1)])
+        records.part(answer[begin:end], whole=False)
+        short.part(answer[begin : min(end, len(answer) - 1)], whole=False)
 
-    records.all(b"")
+    records.finish()
     assert range_values(answer) == by_key(records)
     assert [value for (_, _, value), *_ in rows] == looked
     with pytest.raises(StoreError):
-        protobuf.parsed(short.all, b"")
+        protobuf.parsed(lambda _: short.finish(), b"")
 
 
-def test_whole_answer_after_parts() -> None:
-    """Parts of an answer that broke off count for nothing once another one is there."""
+@pytest.mark.parametrize("rows", [[((b"k", 2, b"w"), 1, 2, 0)], []])
+def test_whole_answer_after_parts(rows: list[tuple[protobuf.Record, int, int, int]]) -> None:
+    """Parts of an answer that broke off count for nothing once another one is there, even one without records."""
     records = all_wanted()
-    records.part(range_response([((b"old", 1, b"v"), 1, 1, 0), ((b"k", 1, b"v"), 1, 1, 0)], 5)[:-8])
+    records.part(range_response([((b"old", 1, b"v"), 1, 1, 0), ((b"k", 1, b"v"), 1, 1, 0)], 5)[:-8], whole=False)
+    records.part(range_response(rows, 6) if rows else b"", whole=True)
+    records.finish()
 
-    records.all(range_response([((b"k", 2, b"w"), 1, 2, 0)], 6))
-
-    assert {b"k": b"w"} == by_key(records)
+    assert {key: value for (key, _, value), *_ in rows} == by_key(records)
 
 
 def test_only_wanted_nodes() -> None:
@@ -143,7 +145,8 @@ def test_only_wanted_nodes() -> None:
     records, looked = many.Records(), list[bytes]()
     records.wanted = {b"p/a": "a", b"p/c": "c"}
     records.look = looked.extend
-    records.all(range_response([((b"p/%b" % name, 1, name * 9), 1, 1, 0) for name in (b"a", b"b", b"c")], 3))
+    rows = [((b"p/%b" % name, 1, name * 9), 1, 1, 0) for name in (b"a", b"b", b"c")]
+    records.part(range_response(rows, 3), whole=True)
 
     assert {"a": b"a" * 9, "c": b"c" * 9} == records.values
     assert [b"a" * 9, b"c" * 9] == looked

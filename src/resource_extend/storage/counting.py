@@ -72,7 +72,7 @@ def count_one_normal(layout: "Layout", devices: "Devices", taken: dict[str, int]
                 key -= taken[device] << shift  # noqa: PLW2901
             if key >= size:
                 room += key // size
-        return room if room < most else most
+        return min(room, most)
     mask, disk_of = layout.mask, layout.disk_of
     rooms = [0] * len(left)
     for key, device in devices:
@@ -81,12 +81,9 @@ def count_one_normal(layout: "Layout", devices: "Devices", taken: dict[str, int]
         if key >= size:
             rooms[disk_of[key & mask]] += key // size if size else most
     count = 0
-    simple = quota > 0 and len(layout.demand.lanes) == 1
     for disk, room in enumerate(rooms):
         if room:
-            rest = left[disk] - guard
-            # The usual case written out: this runs for each disk of each node.
-            count += min(room, rest // quota if simple and rest >= 0 else times(left[disk], quota, guard))
+            count += min(room, times(left[disk], quota, guard))
     return min(count, most)
 
 

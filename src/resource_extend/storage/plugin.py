@@ -67,7 +67,8 @@ class StoragePlugin(Plugin):
         from resource_extend.answers.calculate import CalculateDeploy
         from resource_extend.storage.deploy import deploy
 
-        return CalculateDeploy(*([], []) if record is None else deploy(record, workload, deploy_count))
+        engines, resources = ([], []) if record is None else deploy(record, workload, deploy_count)
+        return CalculateDeploy(engines, resources)
 
     def calculate_realloc(
         self, nodename: str, resource: "StorageWorkloadResource", request: "StorageWorkloadRequest"

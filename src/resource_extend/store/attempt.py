@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from resource_extend.store.client import Client
-    from resource_extend.store.endpoints import Endpoint
-    from resource_extend.store.http2 import Channel
+    from resource_extend.store.endpoints import Channel, Endpoint
     from resource_extend.store.resolve import Address, Lookup
 
 

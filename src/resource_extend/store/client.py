@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ssl import SSLContext
 
     from resource_extend.settings import EtcdSettings
+    from resource_extend.store.http2 import Receiver
 
 # Up to this many bytes a request is sent together with the opening of its connection: they fit into any socket buffer.
 SHORT = 8192
@@ -73,7 +74,7 @@ class Client:
         path: bytes,
         body: bytes,
         prepare: "Callable[[], object] | None" = None,
-        receiver: "Callable[[bytes], object] | None" = None,
+        receiver: "Receiver | None" = None,
     ) -> bytes:
         """Return the answer to a request that may be repeated.
 
@@ -81,8 +82,8 @@ class Client:
             path: the method.
             body: the message.
             prepare: called once, when the request is on its way.
-            receiver: takes parts of the answer as they arrive. What is returned is then empty, if all of it came this
-                way; otherwise the parts count for nothing.
+            receiver: takes the answer: (its next part, False) as it arrives, (all of it, True) if it came otherwise,
+                also after parts of one that broke off.
 
         Raises:
             StoreError: no endpoint answered in time, or etcd refused.
@@ -94,15 +95,20 @@ class Client:
             failure = error
         if prepare is not None:
             prepare()
+        message = b""
         if failure is None:
             try:
                 connection.receiver = receiver
-                return connection.answer(self.until())
+                message = connection.answer(self.until())
             except (OSError, Unanswered, Refusal) as error:
                 failure = error
-        from resource_extend.store.failover import read_again
+        if failure is not None:
+            from resource_extend.store.failover import read_again
 
-        return read_again(self, path, body, failure)
+            message = read_again(self, path, body, failure)
+        if receiver is not None and (message or failure is not None):
+            receiver(message, True)
+        return message
 
     def write(self, path: bytes, body: bytes) -> bytes:
         """Return the answer to a request that is sent only once, on the connection of the read before it.

@@ -5,6 +5,29 @@ from resource_extend.errors import SettingsError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from _socket import socket
+    from typing import Protocol
+
+    class Channel(Protocol):
+        """A connected stream of bytes: a `_socket.socket`, or TLS over one."""
+
+        def settimeout(self, seconds: float | None, /) -> None:
+            """Limit the next operations; 0 is non-blocking."""
+
+        def recv(self, limit: int, /) -> bytes:
+            """Return what has arrived, nothing at the end."""
+
+        def send(self, data: bytes, /) -> int:
+            """Send a part and return its length."""
+
+        def sendall(self, data: bytes, /) -> None:
+            """Send everything."""
+
+        def fileno(self) -> int:
+            """Return the descriptor to poll."""
+
+        def close(self) -> None:
+            """Close the stream."""
+
 
 # As Linux numbers them everywhere. They are in _socket too, which calls that only check their settings do not load.
 AF_INET, AF_INET6 = 2, 10

@@ -85,7 +85,8 @@ class EtcdStore:
             parsed(records.all_of_transaction, message)
         else:
             request = range_request(directory, directory[:-1] + b"0")
-            parsed(records.all, self._client.read(RANGE, request, begun, records.part))
+            message = self._client.read(RANGE, request, begun, records.part)
+            parsed(lambda _: records.finish(), message)
         return records.values
 
     def update(self, node: str, change: "Callable[[bytes | None], bytes]") -> None:

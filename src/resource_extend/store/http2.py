@@ -37,28 +37,10 @@ from resource_extend.store.frames import (
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Protocol
 
-    class Channel(Protocol):
-        """A connected stream of bytes: a `_socket.socket`, or TLS over one."""
+    from resource_extend.store.endpoints import Channel
 
-        def settimeout(self, seconds: float | None, /) -> None:
-            """Limit the next operations; 0 is non-blocking."""
-
-        def recv(self, limit: int, /) -> bytes:
-            """Return what has arrived, nothing at the end."""
-
-        def send(self, data: bytes, /) -> int:
-            """Send a part and return its length."""
-
-        def sendall(self, data: bytes, /) -> None:
-            """Send everything."""
-
-        def fileno(self) -> int:
-            """Return the descriptor to poll."""
-
-        def close(self) -> None:
-            """Close the stream."""
+    Receiver = Callable[[bytes, bool], object]
 
 
 class Unanswered(Exception):  # noqa: N818 - a state, which may still turn out well
@@ -94,7 +76,7 @@ class Connection:
         self.channel = channel
         self.greeted = self.closing = False
         self._message: bytes | None = None
-        self.receiver: Callable[[bytes], object] | None = None
+        self.receiver: Receiver | None = None
         # :method POST, :scheme, :authority
         self._origin = (b"\x83\x87\x01" if tls else b"\x83\x86\x01") + text_field(authority)
         self._buffer = self._acks = self._unsent = b""
@@ -293,7 +275,7 @@ class Connection:
                 part = part[:-surplus]
             self._chunks = []
             if self.receiver is not None:
-                self.receiver(part)
+                self.receiver(part, False)
                 part = b""
             if surplus >= 0:
                 self._message = part

@@ -49,20 +49,21 @@ class Records:
         self._rest = b""
         self._middle: Middle = _UNKNOWN
 
-    def part(self, data: bytes) -> None:
-        """Take what is whole in the next part; the rest waits for the one after it."""
+    def part(self, data: bytes, whole: bool) -> None:
+        """Take the records in the next part, as far as they are complete; the rest waits for the part after it.
+
+        Args:
+            data: the bytes of the part.
+            whole: it is all of an answer; what came before was of another one, and counts for nothing.
+        """
+        if whole:
+            self.values.clear()
+            self._rest = b""
         data = self._rest + data
         self._rest = data[self.take(data, 0, len(data)) :]
 
-    def all(self, message: bytes) -> None:
-        """See to it that all values have been taken. ValueError if it was no RangeResponse.
-
-        Args:
-            message: the whole of it; empty when its parts have been taken.
-        """
-        if message:
-            self.values.clear()
-            self._rest = message[self.take(message, 0, len(message)) :]
+    def finish(self) -> None:
+        """See to it that nothing is left of the answer. ValueError if it was no RangeResponse."""
         if self._rest:
             raise ValueError("cut")
 

@@ -108,7 +108,7 @@ class WeakSocket(socket):
 
 
 class TlsChannel:
-    """A stream of bytes through TLS: what `http2.Channel` describes.
+    """A stream of bytes through TLS: what `endpoints.Channel` describes.
 
     With a time limit of 0 an operation that would have to wait raises BlockingIOError, as a socket's does.
     """
