@@ -37,8 +37,7 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
         Undecodable: the text is not JSON, not UTF-8, or not of the shape; the text names the JSON path.
     """
     try:
-        # (`in` makes and drops an exception before it looks for bytes.)
-        if is_text(data) and data.translate(DIGITS_TO_ZERO).find(_INT64_DIGITS) < 0:
+        if is_text(data) and not holds_long_number(data):
             return decode_json(data, type=shape)
     except ValidationError:
         pass
@@ -51,6 +50,12 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     from resource_extend.exact import decode_exactly
 
     return decode_exactly(data, shape)
+
+
+def holds_long_number(data: bytes) -> bool:
+    """Tell whether a text holds so many digits in a row that they may be an integer beyond int64."""
+    # Not `in`, which makes and drops an exception before it looks for bytes.
+    return data.translate(DIGITS_TO_ZERO).find(_INT64_DIGITS) >= 0
 
 
 def is_text(data: bytes) -> bool:

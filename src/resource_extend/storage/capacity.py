@@ -4,10 +4,11 @@ A thousand nodes cost little more than reading them: equal records are computed 
 is decoded once (14.4, form 8), and what depends on its devices and mounts alone is worked out once.
 """
 
-from msgspec import Struct
+from msgspec import DecodeError, Struct
+from msgspec.json import Decoder
 
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
-from resource_extend.codec import decode
+from resource_extend.codec import decode, holds_long_number
 from resource_extend.errors import Undecodable
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.counting import counter
@@ -43,6 +44,9 @@ class _Usage(Struct, gc=False):
     volumes: dict[str, int] | None = None
     disks: list[Disk] | None = None
     storage: int = 0
+
+
+_decode_usage = Decoder(_Usage).decode
 
 
 class _Whole:
@@ -171,7 +175,13 @@ class CapacityQuery:
         if value[-1] != 0x7D:
             raise _Unusual
         rest = value[len(whole.head) : -1]
-        usage = decode(rest, _Usage)
+        # What `codec.decode` does with a plain text, written out: this runs for each node.
+        if not rest.isascii() or rest.find(b"\\") >= 0 or holds_long_number(rest):
+            raise _Unusual
+        try:
+            usage = _decode_usage(rest)
+        except (DecodeError, RecursionError):
+            raise _Unusual from None
         volumes = usage.volumes or {}
         count = self.most
         if self.scheduled:
@@ -200,7 +210,7 @@ class CapacityQuery:
         """
         demand, units = self.demand, self._units
         guard = demand.guard
-        left = untouched = whole.left(demand)
+        left = untouched = whole.untouched or whole.left(demand)
         before = ""
         for disk in disks or ():
             device = disk.device

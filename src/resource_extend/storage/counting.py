@@ -81,9 +81,13 @@ def count_one_normal(layout: "Layout", devices: "Devices", taken: dict[str, int]
         if key >= size:
             rooms[disk_of[key & mask]] += key // size if size else most
     count = 0
+    simple = quota > 0 and len(layout.demand.lanes) == 1
     for disk, room in enumerate(rooms):
         if room:
-            count += min(room, times(left[disk], quota, guard))
+            rest = left[disk] - guard
+            # The usual case of `times` written out: this runs for each disk of each node.
+            fits = rest // quota if simple and rest >= 0 else times(left[disk], quota, guard)
+            count += min(room, fits)
     return min(count, most)
 
 
