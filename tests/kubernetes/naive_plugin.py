@@ -54,17 +54,20 @@ class StrictFront:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)
-        inner_reader, inner_writer = await asyncio.open_unix_connection(self._inner)
-        back = asyncio.ensure_future(self._copy(inner_reader, writer))
+        ends, back = [writer], None
         try:
-            with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            with contextlib.suppress(asyncio.IncompleteReadError, OSError, asyncio.CancelledError):
+                inner_reader, inner_writer = await asyncio.open_unix_connection(self._inner)
+                ends.append(inner_writer)
+                back = asyncio.ensure_future(self._copy(inner_reader, writer))
                 await self._pass_frames(reader, writer, inner_writer)
         finally:
-            back.cancel()
-            for end in (writer, inner_writer):
+            # All of them before any wait, which may be cancelled.
+            for end in ends:
                 end.close()
-                with contextlib.suppress(ConnectionError):
-                    await end.wait_closed()
+            if back is not None:
+                back.cancel()
+            await asyncio.gather(*(end.wait_closed() for end in ends), *filter(None, [back]), return_exceptions=True)
             self._tasks.discard(task)
 
     @staticmethod
