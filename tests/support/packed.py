@@ -21,7 +21,9 @@ import posix
 def leave(status, leave=posix._exit):
     import sys
     finder = sys.modules.get("resource_extend.packed.finder")
-    late = ["%s.%s" % finder.table[number][:2] for number in finder.functions] or ["something"] if finder else []
+    late = ["something"] if finder else []
+    if finder and finder.functions:
+        late = ["%s.%s" % (each.__module__, each.__code__.co_name) for each in finder.functions.values()]
     report = repr((sorted(sys.modules), late)).encode()
     file = posix.open(posix.environ[b"REPORT"], posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC)
     posix.write(file, report)

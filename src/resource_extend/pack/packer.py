@@ -114,7 +114,8 @@ def assemble(
 
     def traced(interpreter: Interpreter) -> dict[str, trace.VerbSet]:
         plugin = (file.plugin, file.plugin_class)
-        return trace.sets(trace.trace(interpreter, site_packages, sources, plugin, session, sqlite), etcd)
+        embedded = trace.trace(interpreter, site_packages, sources, plugin, session, sqlite)
+        return trace.sets(embedded, etcd, profile.PLAIN)
 
     def compiled(interpreter: Interpreter, verbs: dict[str, trace.VerbSet]) -> Image:
         suffixes = file.suffixes(interpreter.minor)

@@ -7,6 +7,7 @@ recording (`profile`), because a build needs no etcd; a run against one that ref
 import ast
 import json
 import marshal
+import os
 import subprocess
 import tempfile
 from dataclasses import dataclass, field
@@ -44,7 +45,7 @@ class Run:
 class VerbSet:
     """What a verb runs at once, and in groups what comes when the first of it is imported.
 
-    The groups are each store's modules, and under `LATE` what runs while the store is at work.
+    The groups are each store's modules, by name of the surroundings, and under `LATE` what runs while it is at work.
     """
 
     run: Run
@@ -116,20 +117,28 @@ def is_of_stores(module: str) -> bool:
     return f"{module}.".startswith(f"{_STORES}.")
 
 
-def sets(embedded: "dict[str, Run]", etcd: "dict[str, Run]") -> "dict[str, VerbSet]":
-    """Return what each verb runs, from a trace on SQLite and the recording of etcd."""
+def sets(embedded: "dict[str, Run]", etcd: "dict[str, dict[str, Run]]", plain: str) -> "dict[str, VerbSet]":
+    """Return what each verb runs, from a trace on SQLite and the recordings of etcds.
+
+    Args:
+        embedded: verb -> what it runs on SQLite.
+        etcd: surroundings -> verb -> what it runs there.
+        plain: the surroundings whose modules all the others need too.
+    """
     found = {}
     for verb, run in embedded.items():
-        remote = etcd.get(verb, Run([], []))
-        both = {name for name in run.modules if name in remote.modules}
+        remote = {name: verbs.get(verb, Run([], [])) for name, verbs in etcd.items()}
+        both = {name for name in run.modules if name in remote[plain].modules}
         base = [name for name in run.modules if not is_of_stores(name) or name in both]
-        groups = {
-            store: [name for name in modules if name not in base]
-            for store, modules in (("sqlite", run.modules), ("etcd", remote.modules))
-        }
+        groups = {"sqlite": [name for name in run.modules if name not in base]}
+        groups[plain] = [name for name in remote[plain].modules if name not in base]
+        for name, other in remote.items():
+            if name != plain:
+                groups[name] = [module for module in other.modules if module not in base + groups[plain]]
         groups[LATE] = [name for name in base if name in run.late]
         base = [name for name in base if name not in run.late]
-        found[verb] = VerbSet(Run(base, sorted({*run.functions, *remote.functions})), groups)
+        functions = {*run.functions, *(name for other in remote.values() for name in other.functions)}
+        found[verb] = VerbSet(Run(base, sorted(functions)), groups)
     return found
 
 
@@ -177,6 +186,7 @@ def trace(
                 capture_output=True,
                 check=False,
                 cwd=work,
+                env={"PATH": os.environ.get("PATH", ""), "HOME": folder},
                 timeout=60,
             )
             try:

@@ -12,19 +12,32 @@ if TYPE_CHECKING:
 
 start: "Any" = sys.modules["resource_extend.packed.start"]
 Function: "Any" = type(lambda: None)
-# Module -> (is a package, offset, size, compressed); number of a late part -> (its module, its name, offset, size);
-# ("class", name) -> (number,).
-table: "dict[Any, tuple[Any, ...]]" = start.load(*start.table)
+# Module -> (is a package, offset, size, compressed); ("class", name) -> (number,). Read when first needed.
+table: "dict[Any, tuple[Any, ...]]" = {}
 functions: "dict[int, FunctionType]" = {}
+
+
+def everything() -> "dict[Any, tuple[Any, ...]]":
+    """Return the table of modules and classes."""
+    if not table:
+        table.update(start.load(*start.table))
+    return table
+
+
+def part(number: int) -> "tuple[Any, ...]":
+    """Return a late part: its module, its name, and a class's code or a function's code and defaults."""
+    start.archive.seek(start.base + start.rows + 8 * number)
+    row = start.archive.read(8)
+    return start.load(int.from_bytes(row[:4], "little"), int.from_bytes(row[4:], "little"))  # type: ignore[no-any-return]
 
 
 def find_spec(name: str) -> "ModuleSpec | None":
     """Find a module, or the one that its group has just run."""
     if name in start.groups:
         start.group(name)
-    elif name not in table:
+    elif name not in everything():
         return None
-    return ModuleSpec(name, sys.modules[__name__], origin=sys.argv[0], is_package=table[name][0])  # type: ignore[arg-type]
+    return ModuleSpec(name, sys.modules[__name__], origin=sys.argv[0], is_package=everything()[name][0])  # type: ignore[arg-type]
 
 
 def create_module(spec: "Any") -> "ModuleType | None":
@@ -36,7 +49,7 @@ def exec_module(module: "Any") -> None:
     """Run the code of a module, unless its group has (import protocol)."""
     namespace = module.__dict__
     if "__late__" not in namespace:
-        _, offset, size, compressed = table[module.__name__]
+        _, offset, size, compressed = everything()[module.__name__]
         code = start.load(offset, size)
         if compressed:
             from zlib import decompress
@@ -48,8 +61,7 @@ def exec_module(module: "Any") -> None:
 def function(number: int) -> "FunctionType":
     """Return a function that a group left out."""
     if number not in functions:
-        module, _, offset, size = table[number]
-        code, defaults, keyword_defaults = start.load(offset, size)
+        module, _, code, defaults, keyword_defaults = part(number)
         functions[number] = Function(code, sys.modules[module].__dict__, None, defaults)
         functions[number].__kwdefaults__ = keyword_defaults
     return functions[number]
@@ -57,16 +69,16 @@ def function(number: int) -> "FunctionType":
 
 def class_(number: int) -> "Any":
     """Return a class that a group left out, made now if it is the first time."""
-    module, name, offset, size = table[number]
+    module, name, code = part(number)
     namespace = sys.modules[module].__dict__
     if name not in namespace:
-        exec(start.load(offset, size), namespace)  # noqa: S102 - code of this file
+        exec(code, namespace)  # noqa: S102 - code of this file
     return namespace[name]
 
 
 def class_named(name: str) -> "Any":
     """Return a class that a group left out, by its name."""
-    if ("class", name) not in table:
+    if ("class", name) not in everything():
         raise AttributeError(name)
     return class_(table["class", name][0])
 

@@ -29,8 +29,10 @@ base = 0
 ours: "frozenset[str]" = frozenset()
 # Module -> group that it is in: (offset, size).
 groups: "dict[str, tuple[int, int]]" = {}
-# (offset, size) of what tells where everything is that is in no group, and of the module that knows how to ask it.
+# (offset, size) of what tells where everything is that is in no group, the offset of rows that tell it for late parts,
+# and (offset, size) of the module that knows how to ask them.
 table = (0, 0)
+rows = 0
 finder_code = (0, 0)
 # What the code of a group calls by these names.
 helpers: "dict[str, Any]" = {}
@@ -44,9 +46,9 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         place: (boot code, offset of the head, its size, extension suffix -> core).
         index: what `compiler.main` puts beside this module's code.
     """
-    global archive, base, ours, groups, table, finder_code  # noqa: PLW0603 - the import hook has no other place to look
+    global archive, base, ours, groups, table, rows, finder_code  # noqa: PLW0603 - the import hook has no other place to look
     try:
-        extension, sets, table, finder_code, ours, plugin, plugin_class = index
+        extension, sets, table, rows, finder_code, ours, plugin, plugin_class = index
         archive = file
         base = place[1] + place[2]
         modules = sys.modules

@@ -1,7 +1,6 @@
 """Logging in to etcd with user name and password (protocol, 6.4)."""
 
 from resource_extend.errors import StoreError
-from resource_extend.store.failover import UNAVAILABLE, refused
 from resource_extend.store.failures import Refusal, Unanswered
 from resource_extend.store.frames import text_field
 from resource_extend.store.protobuf import field, fields, parsed
@@ -46,6 +45,8 @@ def logged_in(client: "Client", connection: "Connection") -> bool:
         StoreError: user name or password is wrong, or etcd refuses for another reason.
         Unanswered: this endpoint cannot tell.
     """
+    from resource_extend.store.failover import UNAVAILABLE, refused
+
     try:
         message = connection.outcome()
     except Refusal as refusal:

@@ -102,7 +102,8 @@ def main() -> None:
             # Whichever module of a group is imported first brings the group.
             groups = {}
             for _, members in sorted(others.items()):
-                groups.update(dict.fromkeys(members, group(members, hot, classes, names, ())))
+                elsewhere = {name for name in every if name not in names and name not in members}
+                groups.update(dict.fromkeys(members, group(members, hot, classes, names, elsewhere)))
             same[content] = marshal.dumps((group(names, hot, classes, [], groups), groups))
         sets[verb] = same[content]
 
@@ -114,9 +115,11 @@ def main() -> None:
             data = marshal.dumps(zlib.compress(marshal.dumps(compile(source, f"{request['label']}/{path}", "exec")), 9))
         offset, size = area.put(data)
         table[name] = (is_package, offset, size, not own)
-    for part in late.parts:
-        offset, size = area.put(marshal.dumps(part_of(part, compiled(part.module, part.tree))))
-        table[part.number] = (part.module, part.name, offset, size)
+    rows = bytearray()
+    for part in sorted(late.parts, key=lambda part: part.number):
+        code = part_of(part, compiled(part.module, part.tree))
+        for number in area.put(marshal.dumps((part.module, part.name, *code))):
+            rows += number.to_bytes(4, "little")
         if part.is_class:
             table["class", part.name] = (part.number,)
 
@@ -124,6 +127,7 @@ def main() -> None:
         compiled(request["extension"], trees[request["extension"]]),
         sets,
         area.put(marshal.dumps(table)),
+        area.put(bytes(rows))[0],
         area.put(marshal.dumps(compiled(request["finder"], trees[request["finder"]]))),
         ours,
         request["plugin"],
@@ -134,10 +138,10 @@ def main() -> None:
     sys.stdout.buffer.write(len(boot).to_bytes(8, "big") + len(head).to_bytes(8, "big") + boot + head + area.content)
 
 
-def part_of(part: Part, code: CodeType) -> "Any":
-    """Return what is fetched for a late part: a class's code, or a function's (code, defaults, keyword defaults)."""
+def part_of(part: Part, code: CodeType) -> "tuple[Any, ...]":
+    """Return what is fetched for a late part: a class's code, or a function's code, defaults, keyword defaults."""
     if part.is_class:
-        return code
+        return (code,)
     for name in part.path:
         code = next(x for x in code.co_consts if isinstance(x, CodeType) and x.co_name == name)
-    return (code, part.defaults, part.keyword_defaults)
+    return code, part.defaults, part.keyword_defaults
