@@ -6,23 +6,26 @@ PACKAGE = "resource_extend.store"
 
 
 def test_groups() -> None:
-    """Each store has its modules in a group, and so has what runs only once a store has been asked."""
+    """Each store has its modules in a group, and so have each of an etcd's surroundings, and what runs afterwards."""
     embedded = Run(
         ["plugin", PACKAGE, "shape", f"{PACKAGE}.sqlite", "scheduler", "answer"], ["a"], ["scheduler", "answer"]
     )
     remote = Run([PACKAGE, f"{PACKAGE}.endpoints", f"{PACKAGE}.etcd"], ["b"])
-    found = sets({"verb": embedded}, {"verb": remote})["verb"]
+    tls = Run([PACKAGE, f"{PACKAGE}.endpoints", f"{PACKAGE}.tls", f"{PACKAGE}.etcd"], ["c"])
+    found = sets({"verb": embedded}, {"etcd": {"verb": remote}, "tls": {"verb": tls}}, "etcd")["verb"]
 
-    assert Run(["plugin", PACKAGE, "shape"], ["a", "b"]) == found.run
+    assert Run(["plugin", PACKAGE, "shape"], ["a", "b", "c"]) == found.run
     assert {
         "sqlite": [f"{PACKAGE}.sqlite"],
         "etcd": [f"{PACKAGE}.endpoints", f"{PACKAGE}.etcd"],
+        "tls": [f"{PACKAGE}.tls"],
         LATE: ["scheduler", "answer"],
     } == found.groups
 
 
 def test_verb_that_only_checks_its_endpoints() -> None:
     """A verb without a store brings the stores' package with what it takes from there."""
-    found = sets({"verb": Run(["plugin"], [])}, {"verb": Run([PACKAGE, f"{PACKAGE}.endpoints"], [])})["verb"]
+    remote = {"verb": Run([PACKAGE, f"{PACKAGE}.endpoints"], [])}
+    found = sets({"verb": Run(["plugin"], [])}, {"etcd": remote, "tls": {}}, "etcd")["verb"]
 
-    assert {"sqlite": [], "etcd": [PACKAGE, f"{PACKAGE}.endpoints"], LATE: []} == found.groups
+    assert {"sqlite": [], "etcd": [PACKAGE, f"{PACKAGE}.endpoints"], "tls": [], LATE: []} == found.groups
