@@ -96,7 +96,7 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
             ended = ended or (ours and flags & END_STREAM != 0)
         elif kind == DATA and headed and ours and not flags:
             content += data[begin:end]
-        elif kind == SETTINGS and (flags & ACK or _leaves_windows(data[begin:end])):
+        elif kind == SETTINGS and (flags & ACK or INITIAL_WINDOW[1] not in data[begin + 1 : end : 6]):
             acks += b"" if flags & ACK else SETTINGS_ACK
         elif kind == PING:
             acks += b"" if flags & ACK else frame(PING, ACK, 0, data[begin:end])
@@ -107,12 +107,6 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
     if missing < 0 or content[:1] > b"\0" or (ended and (missing or len(content) < 5)):
         raise ValueError
     return None if missing or not content else (content[5:], acks, data[at:])
-
-
-def _leaves_windows(payload: bytes) -> bool:
-    """Return whether SETTINGS leave at least the windows that HTTP/2 begins with."""
-    settings = [payload[at : at + 6] for at in range(0, len(payload), 6)]
-    return all(each[:2] != INITIAL_WINDOW or each[2:] >= b"\0\0\xff\xff" for each in settings)
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:
