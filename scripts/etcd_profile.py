@@ -1,37 +1,13 @@
 """Runs the recorded sessions of both plugins on real etcds and notes what of the store they use: scripts/profile."""
 
-import contextlib
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyz
 from resource_extend.pack import modules, packer, profile, trace
 from resource_extend.pack.interpreters import discover
-from support.certificates import Certificates
-from support.etcd import running
-from support.etcd_users import ROOT, ROOT_PASSWORD, add_users, enable_login
-
-
-@contextlib.contextmanager
-def configured(surroundings: str) -> Iterator[str]:
-    """Run an etcd and give the text of the plugins' configuration, `{folder}` for what keeps plugins apart."""
-    with contextlib.ExitStack() as stack:
-        more = ""
-        if surroundings == "etcd tls":
-            files = Certificates(Path(stack.enter_context(tempfile.TemporaryDirectory())))
-            flags = ["--client-cert-auth", f"--trusted-ca-file={files.ca}"]
-            etcd = stack.enter_context(running(flags, tls=files))
-            more = f"  ca: {files.ca}\n  cert: {files.root_cert}\n  key: {files.root_key}\n"
-        else:
-            etcd = stack.enter_context(running())
-        if surroundings == "etcd login":
-            add_users(etcd)
-            enable_login(etcd)
-            more = f"  auth:\n    username: {ROOT}\n    password: {ROOT_PASSWORD}\n"
-        # As most people write theirs: addresses in quotes, others not.
-        yield f'etcd:\n  machines:\n    - "{etcd.url}"\n  prefix: /{{folder}}\n{more}'
+from support.etcd_surroundings import configured
 
 
 def record() -> str:

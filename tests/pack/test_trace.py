@@ -11,10 +11,10 @@ def test_groups() -> None:
         ["plugin", PACKAGE, "shape", f"{PACKAGE}.sqlite", "scheduler", "answer"], ["a"], ["scheduler", "answer"]
     )
     remote = Run([PACKAGE, f"{PACKAGE}.endpoints", f"{PACKAGE}.etcd"], ["b"])
-    tls = Run([PACKAGE, f"{PACKAGE}.endpoints", f"{PACKAGE}.tls", f"{PACKAGE}.etcd"], ["c"])
+    tls = Run([PACKAGE, f"{PACKAGE}.endpoints", f"{PACKAGE}.tls", f"{PACKAGE}.etcd"], [])
     found = sets({"verb": embedded}, {"etcd": {"verb": remote}, "tls": {"verb": tls}}, "etcd")["verb"]
 
-    assert Run(["plugin", PACKAGE, "shape"], ["a", "b", "c"]) == found.run
+    assert (Run(["plugin", PACKAGE, "shape"], ["a", "b"]), [f"{PACKAGE}.tls"]) == (found.run, found.whole)
     assert {
         "sqlite": [f"{PACKAGE}.sqlite"],
         "etcd": [f"{PACKAGE}.endpoints", f"{PACKAGE}.etcd"],

@@ -1,16 +1,18 @@
 """What a start of the built files costs: nothing slow is imported, nothing fetched late; trimmed msgspec is msgspec."""
 
+import contextlib
 import json
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from resource_extend.pack.interpreters import Interpreter
+from resource_extend.pack.profile import PLAIN, SURROUNDINGS
 from resource_extend.pack.trace import FORBIDDEN
 from support.calls import Outcome, call_program
-from support.etcd import Etcd
+from support.etcd_surroundings import configured
 from support.packed import INTERPRETERS, call_with, session, watch
 
 KINDS = ("gpu", "storage")
@@ -18,28 +20,38 @@ each_interpreter = pytest.mark.parametrize("interpreter", INTERPRETERS, ids=lamb
 each_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-@pytest.fixture(params=["sqlite", "etcd"])
-def configuration(request: pytest.FixtureRequest, tmp_path: Path, etcd: Etcd) -> Path:
-    """The configuration of a fresh cluster on one of the stores."""
-    path = tmp_path / "plugin.yaml"
-    text = {
-        "sqlite": f"sqlite:\n  path: {tmp_path / 'nodes.db'}\n",
-        "etcd": f"etcd:\n  machines:\n    - {etcd.url}\n  prefix: /{tmp_path.name}\n",
-    }
-    path.write_text(text[request.param])
-    return path
+# A store's surroundings and an interpreter: all of them for what is common, the first one for what is rarer.
+STORES = [(store, each) for store in ("sqlite", PLAIN) for each in INTERPRETERS]
+STORES += [(store, INTERPRETERS[0]) for store in SURROUNDINGS if store != PLAIN]
 
 
-@each_interpreter
+@pytest.fixture(scope="module")
+def configurations() -> Iterator[Callable[[str], str]]:
+    """Return what gives the configuration that leads to a store, `{folder}` for what keeps clusters apart."""
+    with contextlib.ExitStack() as stack:
+        known = {"sqlite": "sqlite:\n  path: {folder}/nodes.db\n"}
+
+        def of(store: str) -> str:
+            if store not in known:
+                known[store] = stack.enter_context(configured(store))
+            return known[store]
+
+        yield of
+
+
+@pytest.mark.parametrize(("store", "interpreter"), STORES, ids=lambda each: getattr(each, "version", each))
 @each_kind
 def test_hot_verbs_import_nothing_slow(
     kind: str,
+    store: str,
     interpreter: Interpreter,
-    configuration: Path,
+    configurations: Callable[[str], str],
     built_for_all: Callable[[str], Path],
     tmp_path: Path,
 ) -> None:
     """After any verb that succeeds no slow module has been imported, and all that ran was there from the start."""
+    configuration = tmp_path / "plugin.yaml"
+    configuration.write_text(configurations(store).format(folder=tmp_path))
     call_with(interpreter.path, built_for_all(kind), ["name"], environ={"HOME": str(tmp_path)})  # fills the cache
     for verb, request in [("name", b""), ("verbs", b""), *session(kind)]:
         outcome, modules, fetched = watch(

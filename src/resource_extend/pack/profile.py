@@ -17,10 +17,10 @@ SURROUNDINGS = (PLAIN, "etcd login", "etcd tls")
 
 
 def read() -> "dict[str, dict[str, Run]]":
-    """Return surroundings -> verb -> what it runs there."""
+    """Return surroundings -> verb -> what it runs there; the functions of all but `PLAIN` are not known."""
     content = json.loads(FILE.read_text(encoding="utf-8"))
     return {
-        name: {verb: Run(run["modules"], run["functions"]) for verb, run in verbs.items()}
+        name: {verb: Run(run["modules"], run.get("functions", [])) for verb, run in verbs.items()}
         for name, verbs in content.items()
     }
 
@@ -28,26 +28,29 @@ def read() -> "dict[str, dict[str, Run]]":
 def text(traces: "dict[str, list[dict[str, Run]]]") -> str:
     """Return the content of the file for traces of several plugins in each of the surroundings."""
     joined = {name: _joined(each) for name, each in traces.items()}
+    content: dict[str, dict[str, dict[str, list[str]]]] = {}
     for name, verbs in joined.items():
-        if name != PLAIN:
-            for verb, run in verbs.items():
-                for what, names in joined[PLAIN].get(verb, {}).items():
-                    run[what] = [each for each in run[what] if each not in names]
-    return json.dumps(joined, indent=1, sort_keys=True) + "\n"
+        for verb, run in verbs.items():
+            found = {"modules": run.modules, "functions": run.functions}
+            if name != PLAIN:  # Which of the functions run there depends on how fast the peer is.
+                plain = joined[PLAIN].get(verb, Run([], []))
+                found = {"modules": [each for each in run.modules if each not in plain.modules]}
+            content.setdefault(name, {})[verb] = found
+    return json.dumps(content, indent=1, sort_keys=True) + "\n"
 
 
-def _joined(traces: "list[dict[str, Run]]") -> "dict[str, dict[str, list[str]]]":
+def _joined(traces: "list[dict[str, Run]]") -> "dict[str, Run]":
     """Join traces of several plugins: what is common to them and theirs alone."""
     shared = set.intersection(*({name for run in runs.values() for name in run.modules} for runs in traces))
-    joined: dict[str, dict[str, list[str]]] = {}
+    joined: dict[str, Run] = {}
     for runs in traces:
         for verb, run in runs.items():
             modules = [name for name in run.modules if is_of_stores(name)]
             if modules:
-                found = joined.setdefault(verb, {"modules": [], "functions": []})
-                found["modules"] = list(dict.fromkeys(found["modules"] + modules))
+                before = joined.get(verb, Run([], []))
                 mine = {name for name in run.functions if _module_of(name, shared)}
-                found["functions"] = sorted({*found["functions"], *mine})
+                every = list(dict.fromkeys(before.modules + modules))
+                joined[verb] = Run(every, sorted({*before.functions, *mine}))
     return joined
 
 

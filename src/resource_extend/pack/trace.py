@@ -46,14 +46,16 @@ class VerbSet:
     """What a verb runs at once, and in groups what comes when the first of it is imported.
 
     The groups are each store's modules, by name of the surroundings, and under `LATE` what runs while it is at work.
+    Of `whole` modules all functions come, for it is not known which of them run.
     """
 
     run: Run
     groups: dict[str, list[str]] = field(default_factory=dict)
+    whole: list[str] = field(default_factory=list)
 
     def as_json(self) -> "list[object]":
         """Return it as `compiler` reads it."""
-        return [self.run.modules, self.run.functions, self.groups]
+        return [self.run.modules, self.run.functions, self.whole, self.groups]
 
 
 # Runs as a packed file does, on the trimmed msgspec and with nothing else imported.
@@ -137,8 +139,9 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, dict[str, Run]]", plain: s
                 groups[name] = [module for module in other.modules if module not in base + groups[plain]]
         groups[LATE] = [name for name in base if name in run.late]
         base = [name for name in base if name not in run.late]
-        functions = {*run.functions, *(name for other in remote.values() for name in other.functions)}
-        found[verb] = VerbSet(Run(base, sorted(functions)), groups)
+        whole = {module for name in remote if name != plain for module in groups[name]}
+        functions = {*run.functions, *remote[plain].functions}
+        found[verb] = VerbSet(Run(base, sorted(functions)), groups, sorted(whole))
     return found
 
 

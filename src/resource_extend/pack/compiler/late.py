@@ -105,6 +105,12 @@ class Late:
                 block(module, definition.body, dotted)
         return hot
 
+    def module_of(self, function: str) -> str:
+        """Return the module that a dotted name of a function lies in."""
+        while function not in self.trees:
+            function = function.rpartition(".")[0]
+        return function
+
     def classes_seen_by(self, module: str) -> "frozenset[str]":
         """Return the dotted names of the classes that may be late and have a name in a module."""
         names = {*self.imports[module], *(name for definer, name in self.classes if definer == module)}

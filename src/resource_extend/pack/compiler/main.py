@@ -5,8 +5,8 @@ Reads a JSON request on stdin:
     label       name of the built file, for tracebacks
     modules     [name, is a package, path inside the archive, source, is our own]
     start, extension, finder    the modules that come first
-    verbs       verb -> [modules to run at once, in order, functions that are called, groups];
-                groups: name -> modules that come when the first of them is imported
+    verbs       verb -> [modules to run at once, in order, functions that are called, modules of which all functions may
+                be, groups]; groups: name -> modules that come when the first of them is imported
     plugin, plugin_class    what to start
 
 Writes the lengths of two heads in 8 bytes each, the heads (boot code; start module and index), and the code that the
@@ -93,11 +93,11 @@ def main() -> None:
     ours = frozenset(name.partition(".")[0] for name in modules)
     sets: dict[str, bytes] = {}
     same: dict[str, bytes] = {}
-    for verb, (names, functions, others) in sorted(request["verbs"].items()):
-        content = json.dumps([names, sorted(functions), others], sort_keys=True)
+    for verb, (names, functions, whole, others) in sorted(request["verbs"].items()):
+        content = json.dumps([names, functions, whole, others], sort_keys=True)
         if content not in same:
             every = [*names, *(name for members in others.values() for name in members)]
-            hot = set(functions)
+            hot = {*functions, *(name for name in late.functions if late.module_of(name) in whole)}
             classes = late.hot_classes(every, hot, (request["plugin"], request["plugin_class"]))
             # Whichever module of a group is imported first brings the group.
             groups = {}
