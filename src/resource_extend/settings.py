@@ -1,8 +1,6 @@
-"""The configuration file and the environment, parsed into one frozen struct (specification, protocol 6)."""
+"""The configuration file and the environment, parsed into one object (specification, protocol 6)."""
 
 import posix
-
-from msgspec import Struct
 
 from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import SettingsError
@@ -10,7 +8,7 @@ from resource_extend.yaml_subset import Unsure, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     # A mapping of the file, None when it is not given; the file; the names of the mappings around, each with a dot.
@@ -20,29 +18,43 @@ if TYPE_CHECKING:
 _UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
 
 
-class EtcdSettings(Struct, frozen=True):
-    """How to reach an etcd (specification, protocol 6.2 and 6.4)."""
+class Settings:
+    """What a plugin call needs to know of its surroundings. Nothing changes it once it is made.
 
-    machines: list[str]
-    prefix: str = "/eru"
-    lock_prefix: str = "__lock__/eru"
-    ca: str = ""
-    cert: str = ""
-    key: str = ""
-    username: str = ""
-    password: str = ""
-
-
-class Settings(Struct, frozen=True):
-    """What a plugin call needs to know of its surroundings.
-
-    Exactly one of `etcd` and `sqlite_path` is set. `call_timeout` is in seconds, `max_deploy_count` in workloads.
+    Given is either `sqlite_path` or `machines`, the endpoints of an etcd, with all that it takes to use it, `prefix` to
+    `password` (specification, protocol 6.2 and 6.4). `call_timeout` is in seconds, `max_deploy_count` in workloads.
     """
 
-    etcd: EtcdSettings | None = None
-    sqlite_path: str = ""
-    call_timeout: float = 30.0
-    max_deploy_count: int = 10000
+    __slots__ = (
+        "ca", "call_timeout", "cert", "key", "lock_prefix", "machines", "max_deploy_count", "password", "prefix",
+        "sqlite_path", "username",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        machines: "Sequence[str]" = (),
+        prefix: str = "/eru",
+        lock_prefix: str = "__lock__/eru",
+        ca: str = "",
+        cert: str = "",
+        key: str = "",
+        username: str = "",
+        password: str = "",
+        sqlite_path: str = "",
+        call_timeout: float = 30.0,
+        max_deploy_count: int = 10000,
+    ):
+        self.machines = machines
+        self.prefix = prefix
+        self.lock_prefix = lock_prefix
+        self.ca = ca
+        self.cert = cert
+        self.key = key
+        self.username = username
+        self.password = password
+        self.sqlite_path = sqlite_path
+        self.call_timeout = call_timeout
+        self.max_deploy_count = max_deploy_count
 
 
 def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Settings:
@@ -65,28 +77,27 @@ def interpret(path: str, document: "dict[str, Any]") -> Settings:
     """Check a parsed document, a mapping, and fill in the defaults. See `load`."""
     root = (document, path, "")
     sqlite, etcd = _section(root, "sqlite"), _section(root, "etcd")
-    embedded = sqlite[0] is not None
-    if embedded and etcd[0] is not None:
+    if sqlite[0] is None:
+        settings = _etcd(etcd)
+    elif etcd[0] is None:
+        settings = Settings(sqlite_path=_sqlite_path(path, sqlite))
+    else:
         raise SettingsError("config invalid: etcd and sqlite exclude each other")
-    settings = Settings(
-        None if embedded else _etcd(etcd),
-        _sqlite_path(path, sqlite) if embedded else "",
-        _duration(_section(root, "resource_plugin"), "call_timeout", 30.0),
-        _integer(_section(root, "scheduler"), "max_deploy_count", 10000),
-    )
+    settings.call_timeout = _duration(_section(root, "resource_plugin"), "call_timeout", 30.0)
+    settings.max_deploy_count = _integer(_section(root, "scheduler"), "max_deploy_count", 10000)
     if settings.max_deploy_count < 1:
         raise SettingsError("config invalid: scheduler.max_deploy_count must be at least 1")
     return settings
 
 
-def _etcd(etcd: "Section") -> EtcdSettings:
+def _etcd(etcd: "Section") -> Settings:
     machines = _texts(etcd, "machines")
     if machines is None:
         raise SettingsError("Machines is required, but blank (give etcd.machines or sqlite.path)")
     if not machines:
         raise SettingsError("config invalid: etcd.machines is empty")
     auth = _section(etcd, "auth")
-    settings = EtcdSettings(
+    settings = Settings(
         machines,
         _text(etcd, "prefix", "/eru"),
         _text(etcd, "lock_prefix", "__lock__/eru"),

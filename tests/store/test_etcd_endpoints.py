@@ -205,7 +205,7 @@ SLOW_NAME_SERVER = """
 import socket, subprocess, sys, time
 subprocess.run(["mount", "--bind", sys.argv[2], "/etc/resolv.conf"], check=True)
 from resource_extend.errors import StoreError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
     server.bind(("127.0.0.53", 53))
@@ -213,7 +213,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         begin = time.monotonic()
         try:
             limits = (0.05, 0.2, 1.0)
-            print(EtcdStore(EtcdSettings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
+            print(EtcdStore(Settings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
         except StoreError as error:
             print(error)
         print(time.monotonic() - begin < 2, file=sys.stderr)
@@ -269,9 +269,9 @@ CLOSED_STREAMS = """
 import os, sys, time
 for descriptor in (0, 1, 2):
     os.close(descriptor)
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
-store = EtcdStore(EtcdSettings([sys.argv[1]]), "gpu", time.monotonic() + 20)
+store = EtcdStore(Settings([sys.argv[1]]), "gpu", time.monotonic() + 20)
 store.update("streams", lambda value: b"value")
 try:
     os.write(1, b"answer")

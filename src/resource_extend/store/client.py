@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
     from resource_extend.store.http2 import Receiver
 
 # Up to this many bytes a request is sent together with the opening of its connection: they fit into any socket buffer.
@@ -45,7 +45,7 @@ class Client:
 
     def __init__(
         self,
-        settings: "EtcdSettings",
+        settings: "Settings",
         directory: str,
         deadline: float,
         limits: Limits,
