@@ -18,11 +18,6 @@ def settings_of(folder: Path, text: str | bytes) -> Settings:
     return load(str(path), {}, "gpu")
 
 
-def values(settings: Settings) -> dict[str, object]:
-    """Return everything that settings hold."""
-    return {name: getattr(settings, name) for name in Settings.__slots__}
-
-
 def refusal(folder: Path, text: str | bytes) -> str:
     """Return why a configuration is refused, with the folder left out."""
     with pytest.raises(SettingsError) as caught:
@@ -41,7 +36,7 @@ def test_defaults(tmp_path: Path) -> None:
         "max_deploy_count": 10000,
     }
 
-    assert expected == values(settings_of(tmp_path, ETCD))
+    assert expected == vars(settings_of(tmp_path, ETCD))
 
 
 def test_everything(tmp_path: Path) -> None:
@@ -74,7 +69,7 @@ unknown: [1, 2]
         "max_deploy_count": 7,
     }
 
-    assert expected == values(settings_of(tmp_path, text))
+    assert expected == vars(settings_of(tmp_path, text))
 
 
 @pytest.mark.parametrize("scalar", ["0123", "1e3", "true", "1.50", "0x1f", "2001-01-01", "+1", "1_0", "on"])
@@ -92,7 +87,7 @@ def test_null_keeps_the_default(null: str, tmp_path: Path) -> None:
     text = "etcd:\n  machines:\n  - h:1\n" + "".join(f"  {key}: {null}\n" for key in keys)
     text += f"sqlite: {null}\nresource_plugin:\n  call_timeout: {null}\nscheduler: {null}\n"
 
-    assert values(settings_of(tmp_path, ETCD)) == values(settings_of(tmp_path, text))
+    assert vars(settings_of(tmp_path, ETCD)) == vars(settings_of(tmp_path, text))
 
 
 def test_values_are_not_expanded(tmp_path: Path) -> None:
