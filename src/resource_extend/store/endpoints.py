@@ -64,10 +64,14 @@ def open_socket(family: int) -> "socket":
     from _socket import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
 
     sock = socket(family, SOCK_STREAM)
-    if sock.fileno() > 2:
-        # Without it a second request often waits 40 ms for the acknowledgement of the first.
-        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return sock
+    if sock.fileno() < 3:
+        return _open_another(sock, family)
+    # Without it a second request often waits 40 ms for the acknowledgement of the first.
+    sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    return sock
+
+
+def _open_another(sock: "socket", family: int) -> "socket":
     try:
         return open_socket(family)
     finally:
@@ -83,21 +87,28 @@ def parse_endpoint(text: str) -> Endpoint:
         SettingsError: `config invalid: etcd.machines: <endpoint> has no port`, or what else is wrong.
     """
     scheme, separator, place = text.partition("://") if "://" in text else ("", "", text)
-    place = place.rpartition("@")[2]
-    if place.endswith("/"):
-        place = place[:-1]
+    place = place.rpartition("@")[2].removesuffix("/")
     shown = scheme + separator + place if scheme.isalnum() else place
     scheme = scheme.lower()
+    host, _, port = place.rpartition(":")
+    is_number = port.isascii() and port.isdigit() and len(port) < 6
+    if (separator and scheme not in ("http", "https")) or not host or not is_number or not 0 < int(port) < 65536:
+        raise _fault(scheme, separator, place, shown)
+    if not host.isascii() or not host.replace(".", "").replace("-", "").isalnum():
+        host = _host(host, shown)
+    return Endpoint(host, int(port), scheme == "https" if separator else None, shown)
+
+
+def _fault(scheme: str, separator: str, place: str, shown: str) -> SettingsError:
+    """Return what is wrong with an endpoint, its host left aside."""
+    host, _, port = place.rpartition(":")
     if separator and scheme not in ("http", "https"):
-        raise _invalid(shown, "must begin with http:// or https://")
-    host, colon, port = place.rpartition(":")
-    if not (colon and port) or place.endswith("]"):
-        raise _invalid(shown, "has no port")
+        return _invalid(shown, "must begin with http:// or https://")
+    if not port or ":" not in place or place.endswith("]"):
+        return _invalid(shown, "has no port")
     if not host:
-        raise _invalid(shown, "has no host")
-    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
-        raise _invalid(shown, "must end with its port, a number from 1 to 65535")
-    return Endpoint(_host(host, shown), int(port), scheme == "https" if separator else None, shown)
+        return _invalid(shown, "has no host")
+    return _invalid(shown, "must end with its port, a number from 1 to 65535")
 
 
 def _host(text: str, shown: str) -> str:
