@@ -38,11 +38,6 @@ class Client:
     `strikes` counts by endpoint text what speaks against trying it again.
     """
 
-    __slots__ = (
-        "answer_limit", "connect_limit", "connection", "context", "deadline", "directory", "endpoint", "endpoints",
-        "environ", "metadata", "reasons", "renewed", "settings", "stagger", "strikes",
-    )  # fmt: skip
-
     def __init__(
         self,
         settings: "Settings",

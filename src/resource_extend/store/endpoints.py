@@ -40,8 +40,6 @@ class Endpoint:
     know the endpoint: what they wrote, without user name, password and trailing slash.
     """
 
-    __slots__ = ("host", "port", "text", "tls")
-
     def __init__(self, host: str, port: int, tls: bool | None, text: str):
         self.host = host
         self.port = port
