@@ -74,17 +74,14 @@ def interpret(path: str, document: "dict[str, Any]") -> Settings:
 
 
 def _etcd(etcd: "Section") -> Settings:
-    settings = Settings(_machines(etcd))
-    settings.prefix = _text(etcd, "prefix", settings.prefix)
-    settings.lock_prefix = _text(etcd, "lock_prefix", settings.lock_prefix)
-    settings.ca, settings.cert, settings.key = _path(etcd, "ca"), _path(etcd, "cert"), _path(etcd, "key")
-    auth = _section(etcd, "auth")
-    settings.username, settings.password = _text(auth, "username"), _text(auth, "password")
+    machines, auth = _machines(etcd), _section(etcd, "auth")
+    texts = _texts(etcd, "prefix", "lock_prefix", "ca", "cert", "key")
+    settings = Settings(machines, **texts, **_texts(auth, "username", "password"))
     if not settings.prefix.strip() or not settings.lock_prefix.strip() or bool(settings.cert) != bool(settings.key):
         raise _unusable(settings)
     from resource_extend.store.endpoints import parse_endpoint
 
-    for machine in settings.machines:
+    for machine in machines:
         parse_endpoint(machine)
     return settings
 
@@ -124,7 +121,7 @@ def _sqlite(root: "Section") -> Settings:
     sqlite, _ = _section(root, "sqlite"), _section(root, "etcd")
     if document.get("etcd") is not None:
         raise SettingsError("config invalid: etcd and sqlite exclude each other")
-    database = _path(sqlite, "path")
+    database: str = _texts(sqlite, "path").get("path", "")
     if not database.strip():
         raise SettingsError("config invalid: sqlite.path is required, but blank")
     # Never a bare name: SQLite takes some of them (":memory:", "file:...") for something else than a file.
@@ -153,21 +150,24 @@ def _section(section: "Section", key: str) -> "Section":
     return value, file, f"{prefix}{key}."
 
 
-def _text(section: "Section", key: str, default: str = "") -> str:
-    value = section[0].get(key)
-    text = value[0] if isinstance(value, tuple) else value
-    if text is None:
-        return default
-    if not isinstance(text, str):
-        raise _wrong(section, key, "str", value)
-    return text
+def _texts(section: "Section", *keys: str) -> "dict[str, Any]":
+    """Return those of some texts that are given."""
+    texts = {}
+    for key in keys:
+        value = section[0].get(key)
+        if value is not None:
+            text = value[0] if isinstance(value, tuple) else value
+            if not isinstance(text, str):
+                raise _wrong(section, key, "str", value)
+            if "\0" in text:
+                _allow_null_character(section, key)
+            texts[key] = text
+    return texts
 
 
-def _path(section: "Section", key: str) -> str:
-    value = _text(section, key)
-    if "\0" in value:  # the system takes it for the path's end
+def _allow_null_character(section: "Section", key: str) -> None:
+    if key in ("ca", "cert", "key", "path"):  # the system takes it for the path's end
         raise SettingsError(f"config invalid: {section[2]}{key} holds a null character")
-    return value
 
 
 def _integer(section: "Section", key: str, default: int) -> int:
