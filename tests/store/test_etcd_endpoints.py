@@ -35,9 +35,7 @@ from support.stores import SHORT, store_at
 )
 def test_endpoint(text: str, host: str, port: int, tls: bool | None, shown: str) -> None:
     """An endpoint is http://, https:// or nothing before host:port, and is shown without user information."""
-    endpoint = parse_endpoint(text)
-
-    assert (host, port, tls, shown) == (endpoint.host, endpoint.port, endpoint.tls, endpoint.text)
+    assert (host, port, tls, shown) == parse_endpoint(text)
 
 
 @pytest.mark.parametrize(

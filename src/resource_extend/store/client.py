@@ -6,7 +6,7 @@ decided in `race` (connecting) and `failover` (after a failure), which are loade
 
 from time import monotonic
 
-from resource_extend.store.endpoints import Endpoint, open_socket, parse_endpoint
+from resource_extend.store.endpoints import authority, family_of, open_socket, parse_endpoint
 from resource_extend.store.http2 import Connection, Refusal, Unanswered
 
 TYPE_CHECKING = False
@@ -145,10 +145,11 @@ class Client:
 
     def _connect(self, path: bytes, body: bytes) -> Connection:
         """Return a new connection with the request under way on it."""
-        endpoint = self.endpoint = self.endpoints[0]
-        family = endpoint.family()
+        self.endpoint = self.endpoints[0]
+        host, port, tls, _ = self.endpoint
+        family = family_of(host)
         started = monotonic()
-        if not family or self.metadata is None or len(body) > SHORT or self.uses_tls(endpoint):
+        if not family or self.metadata is None or len(body) > SHORT or self.uses_tls(tls):
             from resource_extend.store.race import race
 
             return race(self, path, body)
@@ -158,8 +159,8 @@ class Client:
         sock = open_socket(family)
         try:
             sock.settimeout(max(patience - started, 0.001))
-            sock.connect((endpoint.host, endpoint.port))
-            connection = Connection(sock, endpoint.authority(), tls=False)
+            sock.connect((host, port))
+            connection = Connection(sock, authority(host, port), tls=False)
             connection.send(path, body, self.metadata, self.until())
             while not (alone or connection.greeted):
                 connection.receive(patience)
@@ -169,8 +170,8 @@ class Client:
             return resume(self, (path, body), started, sock, connection, failure)
         return connection
 
-    def uses_tls(self, endpoint: Endpoint) -> bool:
+    def uses_tls(self, tls: bool | None) -> bool:
         """Return whether an endpoint is spoken to by TLS; without a scheme it is when all three files are given."""
-        if endpoint.tls is not None:
-            return endpoint.tls
+        if tls is not None:
+            return tls
         return bool(self.settings.ca and self.settings.cert and self.settings.key)

@@ -28,33 +28,25 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Close the stream."""
 
+    # Where one etcd member listens: (host, port, tls, text). The host is a name or an address without brackets, `tls`
+    # is None when the text names no scheme, and the text is how people know the endpoint: what they wrote, without user
+    # name, password and trailing slash. A tuple, because a class costs each call as much as the request itself.
+    Endpoint = tuple[str, int, bool | None, str]
 
 # As Linux numbers them everywhere. They are in _socket too, which calls that only check their settings do not load.
 AF_INET, AF_INET6 = 2, 10
 
 
-class Endpoint:
-    """Where one etcd member listens.
+def authority(host: str, port: int) -> bytes:
+    """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()
 
-    `host` is a name or an address without brackets, `tls` is None when the text names no scheme, `text` is how people
-    know the endpoint: what they wrote, without user name, password and trailing slash.
-    """
 
-    def __init__(self, host: str, port: int, tls: bool | None, text: str):
-        self.host = host
-        self.port = port
-        self.tls = tls
-        self.text = text
-
-    def authority(self) -> bytes:
-        """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
-        return (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}").encode()
-
-    def family(self) -> int:
-        """Return the address family of a host that is an address, 0 for a name."""
-        if ":" in self.host:
-            return AF_INET6
-        return AF_INET if self.host.replace(".", "").isdigit() else 0
+def family_of(host: str) -> int:
+    """Return the address family of a host that is an address, 0 for a name."""
+    if ":" in host:
+        return AF_INET6
+    return AF_INET if host.replace(".", "").isdigit() else 0
 
 
 def open_socket(family: int) -> "socket":
@@ -76,7 +68,7 @@ def _open_another(sock: "socket", family: int) -> "socket":
         sock.close()
 
 
-def parse_endpoint(text: str) -> Endpoint:
+def parse_endpoint(text: str) -> "Endpoint":
     """Return the endpoint that a text names.
 
     User name and password are left out: etcd does not take them from here, and they must not be seen in a message.
@@ -94,7 +86,7 @@ def parse_endpoint(text: str) -> Endpoint:
         raise _fault(scheme, separator, place, shown)
     if not host.isascii() or not host.replace(".", "").replace("-", "").isalnum():
         host = _host(host, shown)
-    return Endpoint(host, int(port), scheme == "https" if separator else None, shown)
+    return host, int(port), scheme == "https" if separator else None, shown
 
 
 def _fault(scheme: str, separator: str, place: str, shown: str) -> SettingsError:
