@@ -189,7 +189,7 @@ def test_what_is_loaded(etcd: Etcd) -> None:
     source = str(Path(resource_extend.__file__).parents[1])
     command = [sys.executable, "-I", "-S", "-B", "-c", HOT, source, etcd.endpoint]
     done = subprocess.run(command, capture_output=True, check=True, text=True)
-    ours = ["client", "endpoints", "etcd", "frames", "http2", "many", "protobuf"]
+    ours = ["client", "detour", "endpoints", "etcd", "failures", "frames", "http2", "many", "protobuf"]
     wanted = ["resource_extend", "resource_extend.errors", "resource_extend.store"]
     wanted += [f"resource_extend.store.{name}" for name in ours]
 

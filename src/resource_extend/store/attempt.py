@@ -150,8 +150,8 @@ class Attempt:
     def _greet(self) -> bool:
         """Say hello in HTTP/2, together with the login or the request."""
         client = self._client
-        host, port, tls, _ = self.endpoint
-        self._connection = Connection(self._channel, authority(host, port), client.uses_tls(tls))
+        _, _, tls, _ = self.endpoint
+        self._connection = Connection(self._channel, authority(self.endpoint), client.uses_tls(tls))
         self._requested = client.metadata is not None
         path, body = self._request
         if not self._requested:

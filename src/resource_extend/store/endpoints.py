@@ -37,8 +37,9 @@ if TYPE_CHECKING:
 AF_INET, AF_INET6 = 2, 10
 
 
-def authority(host: str, port: int) -> bytes:
+def authority(endpoint: "Endpoint") -> bytes:
     """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
+    host, port, _, _ = endpoint
     return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()
 
 

@@ -5,7 +5,7 @@ from time import monotonic_ns, sleep
 
 from resource_extend.errors import OutcomeUnknown, StoreError
 from resource_extend.store.client import LIMITS, Client, Limits
-from resource_extend.store.http2 import Unanswered
+from resource_extend.store.failures import Unanswered
 from resource_extend.store.protobuf import (
     RANGE,
     TXN,

@@ -1,10 +1,10 @@
 """What to do after a request has failed: try elsewhere, log in anew, or say so (protocol, 7.2, 7.3 and 6.4)."""
 
-from time import monotonic, sleep
+from time import monotonic
 
 from resource_extend.errors import StoreError
 from resource_extend.store.endpoints import parse_endpoint
-from resource_extend.store.http2 import Refusal, Unanswered
+from resource_extend.store.failures import Refusal, Unanswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ UNAUTHENTICATED = 16
 STALE_LOGIN = ("etcdserver: revision of auth store is old", "etcdserver: user name is empty")
 NO_LEADER = "etcdserver: no leader"
 
-SHORTEST_PAUSE, LONGEST_PAUSE = 0.05, 0.5
 # Strikes: an endpoint that could not be reached or did not answer in time is out, one that closed the connection may be
 # asked once more, one that says that it cannot now (there is no leader) is asked until the deadline.
 OUT = 2
@@ -35,31 +34,6 @@ ADVICE = (
     ("too large", "the record is larger than etcd takes"),
     ("larger than max", "the record is larger than etcd takes"),
 )
-
-
-def read_again(client: "Client", path: bytes, body: bytes, failure: Exception) -> bytes:
-    """Return the answer to a request that has failed, from whichever endpoint gives one before the deadline.
-
-    Raises:
-        StoreError: none did, or etcd refused.
-    """
-    attempts = 0
-    while True:
-        attempts += 1
-        elsewhere = dismissed(client, failure)
-        # All endpoints have been tried: give them a moment, an election takes about a second.
-        if elsewhere and attempts % len(client.endpoints) == 0:
-            seconds = min(SHORTEST_PAUSE * 2 ** (attempts // len(client.endpoints)), LONGEST_PAUSE)
-            sleep(max(min(seconds, client.deadline - monotonic()), 0.0))
-        if monotonic() >= client.deadline:
-            raise unreachable(client)
-        try:
-            answer = client.begin(path, body).answer(client.until())
-        except (OSError, Unanswered, Refusal) as again:
-            failure = again
-        else:
-            client.strikes.clear()
-            return answer
 
 
 def unwritten(client: "Client", failure: Exception) -> Unanswered | StoreError:

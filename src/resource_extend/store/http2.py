@@ -6,13 +6,14 @@ them in order, because later blocks refer to earlier ones.
 
 from time import monotonic
 
+from resource_extend.store.failures import Refusal, Unanswered
 from resource_extend.store.frames import (
     ACK,
     CONTINUATION,
     DATA,
     END_HEADERS,
     END_STREAM,
-    FIXED_HEADERS,
+    FRAME_HEADER,
     FRAME_SIZE,
     GOAWAY,
     HEADERS,
@@ -29,8 +30,10 @@ from resource_extend.store.frames import (
     SETTINGS_ACK,
     STATUS_200,
     WINDOW_UPDATE,
+    envelope,
     frame,
-    text_field,
+    header_block,
+    origin,
     unpadded,
 )
 
@@ -41,22 +44,6 @@ if TYPE_CHECKING:
     from resource_extend.store.endpoints import Channel
 
     Receiver = Callable[[bytes, bool], object]
-
-
-class Unanswered(Exception):  # noqa: N818 - a state, which may still turn out well
-    """A request whose answer does not come. `processed` is False when the peer surely did nothing with the request."""
-
-    def __init__(self, reason: str, processed: bool = True):
-        super().__init__(reason)
-        self.processed = processed
-
-
-class Refusal(Exception):  # noqa: N818 - an answer, though not the wanted one
-    """The peer's answer is an error: its gRPC code and text."""
-
-    def __init__(self, code: int, text: str):
-        super().__init__(text)
-        self.code = code
 
 
 class Connection:
@@ -77,8 +64,7 @@ class Connection:
         self.greeted = self.closing = False
         self._message: bytes | None = None
         self.receiver: Receiver | None = None
-        # :method POST, :scheme, :authority
-        self._origin = (b"\x83\x87\x01" if tls else b"\x83\x86\x01") + text_field(authority)
+        self._origin = origin(authority, tls)
         self._buffer = self._acks = self._unsent = b""
         self._block: bytes | None = None
         self._blocks: list[bytes] = []
@@ -108,11 +94,8 @@ class Connection:
         self._chunks = []
         self._size = 0
         self._length = -1
-        self._unsent = b"\0" + len(body).to_bytes(4, "big") + body
-        timeout = b"%dm" % max(1, seconds * 1000)
-        block = b"%b\x04%b%b\x00\x0cgrpc-timeout%b%b" % (
-            self._origin, text_field(path), FIXED_HEADERS, text_field(timeout), metadata,
-        )  # fmt: skip
+        self._unsent = envelope(body)
+        block = header_block(self._origin, path, metadata, seconds)
         opening = OPENING if self._stream == 1 else self._acks
         self._acks = b""
         return opening + frame(HEADERS, END_HEADERS, self._stream, block) + self._allowed_data()
@@ -175,9 +158,13 @@ class Connection:
         try:
             self.take_in()
         except TimeoutError:
-            if self._acks:
-                acks, self._acks = self._acks, b""
-                self.channel.sendall(acks)
+            self.acknowledge()
+
+    def acknowledge(self) -> None:
+        """Answer the peer's questions now."""
+        if self._acks:
+            acks, self._acks = self._acks, b""
+            self.channel.sendall(acks)
 
     def take_in(self) -> None:
         """Read once and take in what came. Raises Unanswered, and what the channel raises when nothing came in time."""
@@ -185,13 +172,19 @@ class Connection:
             data = self.channel.recv(65536)
         except ConnectionError:
             data = b""
+        if not data:
+            self._break(self._buffer, "connection closed")
+        self.digest(data)
+
+    def digest(self, data: bytes) -> None:
+        """Take in what came. Raises Unanswered."""
         buffer = self._buffer + data
-        if not data or (not self.greeted and len(buffer) > 3 and buffer[3] != SETTINGS):
-            self._break(buffer, "connection closed")
+        if not self.greeted and len(buffer) > 3 and buffer[3] != SETTINGS:
+            self._break(buffer, "")
         at = 0
-        while len(buffer) - at >= 9:
-            end = at + 9 + int.from_bytes(buffer[at : at + 3], "big")
-            if end - at > FRAME_SIZE + 9:
+        while len(buffer) - at >= FRAME_HEADER:
+            end = at + FRAME_HEADER + int.from_bytes(buffer[at : at + 3], "big")
+            if end - at > FRAME_SIZE + FRAME_HEADER:
                 self._break(buffer, "broken HTTP/2 (a frame that is too long)")
             if end > len(buffer):
                 break

@@ -2,8 +2,8 @@
 
 from resource_extend.errors import StoreError
 from resource_extend.store.failover import UNAVAILABLE, refused
+from resource_extend.store.failures import Refusal, Unanswered
 from resource_extend.store.frames import text_field
-from resource_extend.store.http2 import Refusal, Unanswered
 from resource_extend.store.protobuf import field, fields, parsed
 from resource_extend.store.token import cached_token, is_token, keep_token
 

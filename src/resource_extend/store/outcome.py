@@ -3,7 +3,7 @@
 from time import sleep
 
 from resource_extend.errors import OutcomeUnknown, StoreError
-from resource_extend.store.http2 import Unanswered
+from resource_extend.store.failures import Unanswered
 from resource_extend.store.protobuf import (
     RANGE,
     TXN,

@@ -10,7 +10,7 @@ from time import monotonic
 
 from resource_extend.store.attempt import Attempt
 from resource_extend.store.failover import OUT, OUT_OF_TIME, is_late, reason, unreachable
-from resource_extend.store.http2 import Unanswered
+from resource_extend.store.failures import Unanswered
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

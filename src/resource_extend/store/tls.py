@@ -10,7 +10,7 @@ from posix import open as open_file
 from select import POLLIN, POLLOUT
 
 from resource_extend.errors import SettingsError
-from resource_extend.store.http2 import Unanswered
+from resource_extend.store.failures import Unanswered
 
 try:
     import _ssl as library
