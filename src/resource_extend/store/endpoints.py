@@ -85,8 +85,12 @@ def parse_endpoint(text: str) -> "Endpoint":
     is_number = port.isascii() and port.isdigit() and len(port) < 6
     if (separator and scheme not in ("http", "https")) or not host or not is_number or not 0 < int(port) < 65536:
         raise _fault(scheme, separator, place, shown)
-    if not host.isascii() or not host.replace(".", "").replace("-", "").isalnum():
+    in_brackets = host[0] == "[" and host[-1] == "]" and ":" in host
+    letters = host[1:-1].replace(":", "") if in_brackets else host
+    if not letters.isascii() or not letters.replace(".", "").replace("-", "").isalnum():
         host = _host(host, shown)
+    elif in_brackets:
+        host = host[1:-1]
     return host, int(port), scheme == "https" if separator else None, shown
 
 
