@@ -120,7 +120,7 @@ def test_example_configurations(name: str) -> None:
 
     settings = interpret(str(path), parse_fully(str(path), path.read_text(encoding="utf-8")))
 
-    assert name.endswith("-sqlite") == (settings.etcd is None)
+    assert name.endswith("-sqlite") == bool(settings.sqlite_path)
 
 
 def test_the_protocol_page_names_every_verb_and_key() -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from resource_extend.errors import SettingsError
-from resource_extend.settings import EtcdSettings, Settings, load
+from resource_extend.settings import Settings, load
 
 ETCD = "etcd: {machines: [h:1]}\n"
 COUNT = ETCD + "scheduler: {max_deploy_count: %s}"
@@ -27,14 +27,16 @@ def refusal(folder: Path, text: str | bytes) -> str:
 
 def test_defaults(tmp_path: Path) -> None:
     """Endpoints are all that is required."""
-    expected = Settings(
-        etcd=EtcdSettings(["h:1"], "/eru", "__lock__/eru", "", "", "", "", ""),
-        sqlite_path="",
-        call_timeout=30.0,
-        max_deploy_count=10000,
-    )
+    expected = {
+        "machines": ["h:1"],
+        "prefix": "/eru",
+        "lock_prefix": "__lock__/eru",
+        **dict.fromkeys(("ca", "cert", "key", "username", "password", "sqlite_path"), ""),
+        "call_timeout": 30.0,
+        "max_deploy_count": 10000,
+    }
 
-    assert expected == settings_of(tmp_path, ETCD)
+    assert expected == vars(settings_of(tmp_path, ETCD))
 
 
 def test_everything(tmp_path: Path) -> None:
@@ -53,23 +55,29 @@ resource_plugin: {dir: /x, call_timeout: 1m30s}
 scheduler: {maxshare: -1, max_deploy_count: 7}
 unknown: [1, 2]
 """
-    expected = Settings(
-        EtcdSettings(["http://a:1", "https://b:2"], "/p", "l", "ca.pem", "cert.pem", "key.pem", "u", "0123"),
-        "",
-        90.0,
-        7,
-    )
+    expected = {
+        "machines": ["http://a:1", "https://b:2"],
+        "prefix": "/p",
+        "lock_prefix": "l",
+        "ca": "ca.pem",
+        "cert": "cert.pem",
+        "key": "key.pem",
+        "username": "u",
+        "password": "0123",
+        "sqlite_path": "",
+        "call_timeout": 90.0,
+        "max_deploy_count": 7,
+    }
 
-    assert expected == settings_of(tmp_path, text)
+    assert expected == vars(settings_of(tmp_path, text))
 
 
 @pytest.mark.parametrize("scalar", ["0123", "1e3", "true", "1.50", "0x1f", "2001-01-01", "+1", "1_0", "on"])
 def test_texts_are_as_written(scalar: str, tmp_path: Path) -> None:
     """A text key takes a plain scalar as it is written, whatever YAML would make of it."""
-    etcd = settings_of(tmp_path, f"etcd:\n  machines: [h:1]\n  prefix: {scalar}\n  auth: {{password: {scalar}}}\n").etcd
+    settings = settings_of(tmp_path, f"etcd:\n  machines: [h:1]\n  prefix: {scalar}\n  auth: {{password: {scalar}}}\n")
 
-    assert etcd is not None
-    assert (scalar, scalar) == (etcd.prefix, etcd.password)
+    assert (scalar, scalar) == (settings.prefix, settings.password)
 
 
 @pytest.mark.parametrize("null", ["", "~", "null", "Null", "NULL"])
@@ -79,15 +87,14 @@ def test_null_keeps_the_default(null: str, tmp_path: Path) -> None:
     text = "etcd:\n  machines:\n  - h:1\n" + "".join(f"  {key}: {null}\n" for key in keys)
     text += f"sqlite: {null}\nresource_plugin:\n  call_timeout: {null}\nscheduler: {null}\n"
 
-    assert settings_of(tmp_path, ETCD) == settings_of(tmp_path, text)
+    assert vars(settings_of(tmp_path, ETCD)) == vars(settings_of(tmp_path, text))
 
 
 def test_values_are_not_expanded(tmp_path: Path) -> None:
     """There is no expansion of environment variables."""
-    etcd = settings_of(tmp_path, "etcd: {machines: ['h:1'], prefix: '$HOME/${X}', auth: {password: '%HOME~'}}").etcd
+    settings = settings_of(tmp_path, "etcd: {machines: ['h:1'], prefix: '$HOME/${X}', auth: {password: '%HOME~'}}")
 
-    assert etcd is not None
-    assert ("$HOME/${X}", "%HOME~") == (etcd.prefix, etcd.password)
+    assert ("$HOME/${X}", "%HOME~") == (settings.prefix, settings.password)
 
 
 @pytest.mark.parametrize(
@@ -219,9 +226,7 @@ def test_which_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environ = {b"ERU_RESOURCE_CONFIG_PATH": bytes(named)}
 
     def prefix(path: str | None, environ: dict[bytes, bytes]) -> str:
-        etcd = load(path, environ, "storage").etcd
-        assert etcd is not None
-        return etcd.prefix
+        return load(path, environ, "storage").prefix
 
     monkeypatch.chdir(tmp_path)
     assert "0" == prefix(str(given), environ)

@@ -30,22 +30,17 @@ def main(plugin: "type[Plugin]") -> "NoReturn":
     started = time.monotonic()
     # Python makes a stream None when its descriptor is closed. The number may be reused by then, so it must not be read
     # or written. What anything else prints goes nowhere: both streams belong to the answer.
-    closed = [stream is None for stream in (sys.stdin, sys.stdout, sys.stderr)]
-    answer_to = _set_aside(1, closed[1])
-    error_to = _set_aside(2, closed[2])
+    nowhere = posix.open("/dev/null", posix.O_WRONLY | posix.O_CLOEXEC)
+    answer_to = None if sys.stdout is None else _set_aside(1, nowhere)
+    error_to = None if sys.stderr is None else _set_aside(2, nowhere)
+    posix.close(nowhere)
     try:
-        answer = respond(plugin, sys.argv[1:], posix.environ, (lambda: b"") if closed[0] else read_stdin, started)
+        answer = respond(plugin, sys.argv[1:], posix.environ, read_stdin, started)
         if answer_to is None:
             raise PluginError("stdout is closed: the answer has no place to go")
-        try:
-            _write(answer_to, answer)
-        except OSError as error:
-            raise PluginError(f"write stdout: {_reason(error)}") from None
-    except PluginError as error:
-        _fail(error_to, str(error))
-    except BaseException as error:  # a bug is a failure like any other: one line, status 128
-        _trace(error)
-        _fail(error_to, f"internal error: {type(error).__name__}: {error}")
+        _write(answer_to, answer)
+    except BaseException as error:
+        _fail(error_to, error)
     posix._exit(0)
 
 
@@ -69,18 +64,8 @@ def respond(
         PluginError: the call failed; the text is the line for stderr once its control characters are escaped.
     """
     config, verb = _parse(arguments, plugin)
-    if verb in ("--help", "--version"):
-        from resource_extend.about import help_text, version_text
-
-        return help_text(plugin) if verb == "--help" else version_text()
-    if verb == "name":
-        from resource_extend.codec import encode
-
-        return encode(plugin.name)
-    if verb == "verbs":
-        from resource_extend.codec import encode
-
-        return encode(listed(plugin))
+    if verb not in REQUESTS:
+        return _about(plugin, verb)
     try:
         from resource_extend.settings import load
 
@@ -90,6 +75,17 @@ def respond(
         _drain(read_request)
         raise
     return _serve(plugin, verb, settings, read_request, started)
+
+
+def _about(plugin: "type[Plugin]", verb: str) -> bytes:
+    """Answer what needs no request."""
+    from resource_extend.codec import encode
+
+    if verb in ("name", "verbs"):
+        return encode(plugin.name if verb == "name" else listed(plugin))
+    from resource_extend.about import help_text, version_text
+
+    return help_text(plugin) if verb == "--help" else version_text()
 
 
 def _serve(
@@ -104,9 +100,8 @@ def _serve(
     except OSError as error:
         raise InputError(f"decode plugin input: read stdin: {_reason(error)}") from None
     method = getattr(plugin, method_name(verb), None)
-    if method is None:  # only ANSWERED_UNLISTED comes here: nothing to remap, on whichever node
-        wire.decode_request(data, [row for row in REQUESTS[verb] if row[0] != "nodename"], plugin)
-        return b'{"engine_params_map":{}}'
+    if method is None:
+        return _answer_unlisted(plugin, verb, data)
     if verb == "get-metrics":
         arguments = {"nodes": wire.decode_nodes_of_pods(data)}
     else:
@@ -120,8 +115,27 @@ def _serve(
     return b"{}" if verb in ANSWER_NOTHING else encode(answer)
 
 
+def _answer_unlisted(plugin: "type[Plugin]", verb: str, data: bytes) -> bytes:
+    """Answer ANSWERED_UNLISTED, the one verb that comes without a method: nothing to remap, on whichever node."""
+    from resource_extend.wire import decode_request
+
+    decode_request(data, [row for row in REQUESTS[verb] if row[0] != "nodename"], plugin)
+    return b'{"engine_params_map":{}}'
+
+
 def _parse(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, str]:
     """Return the configuration path given, if any, and the verb or the option that stands for one."""
+    config, verb = None, ""
+    if len(arguments) == 1:
+        verb = arguments[0]
+    elif len(arguments) == 3 and arguments[0] == "--config":
+        _, config, verb = arguments
+    if config != "" and verb in REQUESTS and hasattr(plugin, method_name(verb)):
+        return config, verb
+    return _parse_fully(arguments, plugin)
+
+
+def _parse_fully(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, str]:
     config = None
     rest = list(arguments)
     while rest:
@@ -155,6 +169,8 @@ def _parse(arguments: list[str], plugin: "type[Plugin]") -> tuple[str | None, st
 
 def read_stdin() -> bytes:
     """Read descriptor 0 to its end."""
+    if sys.stdin is None:
+        return b""
     chunks: list[bytes] = []
     while True:
         try:
@@ -174,33 +190,41 @@ def _drain(read_request: "Callable[[], bytes]") -> None:
         pass
 
 
-def _set_aside(descriptor: int, closed: bool) -> int | None:
-    """Move a stream to another descriptor and leave the old one to nobody; None when it was closed from the start."""
-    if closed:
-        return None
+def _set_aside(descriptor: int, nowhere: int) -> int:
+    """Move a stream to another descriptor and put another one in its place."""
     moved = posix.dup(descriptor)
-    nowhere = posix.open("/dev/null", posix.O_WRONLY | posix.O_CLOEXEC)
     posix.dup2(nowhere, descriptor)
-    posix.close(nowhere)
     return moved
 
 
-def _write(descriptor: int, data: bytes) -> None:
+def _write(descriptor: int, data: "bytes | memoryview") -> None:
+    """Write everything.
+
+    Raises:
+        PluginError: it cannot be written.
+    """
     rest = memoryview(data)
-    while rest:
-        try:
+    try:
+        while rest:
             rest = rest[posix.write(descriptor, rest) :]
-        except BlockingIOError:
-            posix.set_blocking(descriptor, True)
+    except BlockingIOError:
+        posix.set_blocking(descriptor, True)
+        _write(descriptor, rest)
+    except OSError as error:
+        raise PluginError(f"write stdout: {_reason(error)}") from None
 
 
-def _fail(descriptor: int | None, text: str) -> "NoReturn":
+def _fail(descriptor: int | None, error: BaseException) -> "NoReturn":
     """Write one line, whatever the text holds, and end."""
+    text = str(error)
+    if not isinstance(error, PluginError):  # a bug is a failure like any other
+        _trace(error)
+        text = f"internal error: {type(error).__name__}: {error}"
     line = "".join(character if character.isprintable() else _escaped(character) for character in text)
     if descriptor is not None:
         try:
             _write(descriptor, line.encode("utf-8", "backslashreplace") + b"\n")
-        except OSError:
+        except PluginError:
             pass
     posix._exit(FAILURE)
 
@@ -227,5 +251,5 @@ def _trace(error: BaseException) -> None:
         descriptor = posix.open(path, posix.O_WRONLY | posix.O_CREAT | posix.O_APPEND | posix.O_CLOEXEC, 0o600)
         _write(descriptor, "".join(traceback.format_exception(error)).encode("utf-8", "backslashreplace"))
         posix.close(descriptor)
-    except OSError:
+    except (OSError, PluginError):
         pass

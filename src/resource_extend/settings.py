@@ -1,48 +1,51 @@
-"""The configuration file and the environment, parsed into one frozen struct (specification, protocol 6)."""
+"""The configuration file and the environment, parsed into one object (specification, protocol 6)."""
 
 import posix
 
-from msgspec import Struct
-
-from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import SettingsError
 from resource_extend.yaml_subset import Unsure, parse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    # A mapping of the file, None when it is not given; the file; the names of the mappings around, each with a dot.
-    Section = tuple[dict[str, Any] | None, str, str]
-
-# What a text key means in seconds, as core writes durations.
-_UNITS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+    # A mapping of the file, empty when it is not given; the file; the names of the mappings around, each with a dot.
+    Section = tuple[dict[str, Any], str, str]
 
 
-class EtcdSettings(Struct, frozen=True):
-    """How to reach an etcd (specification, protocol 6.2 and 6.4)."""
+class Settings:
+    """What a plugin call needs to know of its surroundings. Nothing changes it once it is made.
 
-    machines: list[str]
-    prefix: str = "/eru"
-    lock_prefix: str = "__lock__/eru"
-    ca: str = ""
-    cert: str = ""
-    key: str = ""
-    username: str = ""
-    password: str = ""
-
-
-class Settings(Struct, frozen=True):
-    """What a plugin call needs to know of its surroundings.
-
-    Exactly one of `etcd` and `sqlite_path` is set. `call_timeout` is in seconds, `max_deploy_count` in workloads.
+    Given is either `sqlite_path` or `machines`, the endpoints of an etcd, with all that it takes to use it, `prefix` to
+    `password` (specification, protocol 6.2 and 6.4). `call_timeout` is in seconds, `max_deploy_count` in workloads.
     """
 
-    etcd: EtcdSettings | None = None
-    sqlite_path: str = ""
-    call_timeout: float = 30.0
-    max_deploy_count: int = 10000
+    def __init__(
+        self,
+        machines: "Sequence[str]" = (),
+        prefix: str = "/eru",
+        lock_prefix: str = "__lock__/eru",
+        ca: str = "",
+        cert: str = "",
+        key: str = "",
+        username: str = "",
+        password: str = "",
+        sqlite_path: str = "",
+        call_timeout: float = 30.0,
+        max_deploy_count: int = 10000,
+    ):
+        self.machines = machines
+        self.prefix = prefix
+        self.lock_prefix = lock_prefix
+        self.ca = ca
+        self.cert = cert
+        self.key = key
+        self.username = username
+        self.password = password
+        self.sqlite_path = sqlite_path
+        self.call_timeout = call_timeout
+        self.max_deploy_count = max_deploy_count
 
 
 def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Settings:
@@ -64,43 +67,18 @@ def load(path: str | None, environ: "Mapping[bytes, bytes]", kind: str) -> Setti
 def interpret(path: str, document: "dict[str, Any]") -> Settings:
     """Check a parsed document, a mapping, and fill in the defaults. See `load`."""
     root = (document, path, "")
-    sqlite, etcd = _section(root, "sqlite"), _section(root, "etcd")
-    embedded = sqlite[0] is not None
-    if embedded and etcd[0] is not None:
-        raise SettingsError("config invalid: etcd and sqlite exclude each other")
-    settings = Settings(
-        None if embedded else _etcd(etcd),
-        _sqlite_path(path, sqlite) if embedded else "",
-        _duration(_section(root, "resource_plugin"), "call_timeout", 30.0),
-        _integer(_section(root, "scheduler"), "max_deploy_count", 10000),
-    )
-    if settings.max_deploy_count < 1:
-        raise SettingsError("config invalid: scheduler.max_deploy_count must be at least 1")
+    settings = _etcd(_section(root, "etcd")) if document.get("sqlite") is None else _sqlite(root)
+    if document.get("resource_plugin") is not None or document.get("scheduler") is not None:
+        _set_limits(settings, root)
     return settings
 
 
-def _etcd(etcd: "Section") -> EtcdSettings:
-    machines = _texts(etcd, "machines")
-    if machines is None:
-        raise SettingsError("Machines is required, but blank (give etcd.machines or sqlite.path)")
-    if not machines:
-        raise SettingsError("config invalid: etcd.machines is empty")
-    auth = _section(etcd, "auth")
-    settings = EtcdSettings(
-        machines,
-        _text(etcd, "prefix", "/eru"),
-        _text(etcd, "lock_prefix", "__lock__/eru"),
-        _path(etcd, "ca"),
-        _path(etcd, "cert"),
-        _path(etcd, "key"),
-        _text(auth, "username", ""),
-        _text(auth, "password", ""),
-    )
-    for value, name in ((settings.prefix, "Prefix"), (settings.lock_prefix, "LockPrefix")):
-        if not value.strip():
-            raise SettingsError(f"{name} is required, but blank")
-    if bool(settings.cert) != bool(settings.key):
-        raise SettingsError("config invalid: etcd.cert and etcd.key go together")
+def _etcd(etcd: "Section") -> Settings:
+    machines, auth = _machines(etcd), _section(etcd, "auth")
+    texts = _texts(etcd, "prefix", "lock_prefix", "ca", "cert", "key")
+    settings = Settings(machines, **texts, **_texts(auth, "username", "password"))
+    if not settings.prefix.strip() or not settings.lock_prefix.strip() or bool(settings.cert) != bool(settings.key):
+        raise _unusable(settings)
     from resource_extend.store.endpoints import parse_endpoint
 
     for machine in machines:
@@ -108,65 +86,94 @@ def _etcd(etcd: "Section") -> EtcdSettings:
     return settings
 
 
-def _sqlite_path(path: str, sqlite: "Section") -> str:
-    """Return the database's path; a relative one is relative to the configuration file."""
-    database = _path(sqlite, "path")
+def _machines(etcd: "Section") -> list[str]:
+    values = etcd[0].get("machines")
+    if not isinstance(values, list) or not values:
+        raise _no_machines(etcd, values)
+    machines: list[str] = []
+    for value in values:
+        text = value[0] if isinstance(value, tuple) else value
+        if not isinstance(text, str):
+            raise _wrong(etcd, f"machines[{len(machines)}]", "str", value)
+        machines.append(text)
+    return machines
+
+
+def _no_machines(etcd: "Section", values: "Any") -> SettingsError:
+    if values is None:
+        return SettingsError("Machines is required, but blank (give etcd.machines or sqlite.path)")
+    if isinstance(values, list):
+        return SettingsError("config invalid: etcd.machines is empty")
+    return _wrong(etcd, "machines", "array", values)
+
+
+def _unusable(settings: Settings) -> SettingsError:
+    """Return what is wrong with an etcd's settings."""
+    for value, name in ((settings.prefix, "Prefix"), (settings.lock_prefix, "LockPrefix")):
+        if not value.strip():
+            return SettingsError(f"{name} is required, but blank")
+    return SettingsError("config invalid: etcd.cert and etcd.key go together")
+
+
+def _sqlite(root: "Section") -> Settings:
+    """Return settings with the database's path; a relative one is relative to the configuration file."""
+    document, path, _ = root
+    sqlite, _ = _section(root, "sqlite"), _section(root, "etcd")
+    if document.get("etcd") is not None:
+        raise SettingsError("config invalid: etcd and sqlite exclude each other")
+    database: str = _texts(sqlite, "path").get("path", "")
     if not database.strip():
         raise SettingsError("config invalid: sqlite.path is required, but blank")
     # Never a bare name: SQLite takes some of them (":memory:", "file:...") for something else than a file.
     folder = path.rpartition("/")[0] + "/" if "/" in path else "./"
-    return database if database.startswith("/") else folder + database
+    return Settings(sqlite_path=database if database.startswith("/") else folder + database)
+
+
+def _set_limits(settings: Settings, root: "Section") -> None:
+    """Take over the limits that a document gives."""
+    settings.call_timeout = _duration(_section(root, "resource_plugin"), "call_timeout", settings.call_timeout)
+    settings.max_deploy_count = _integer(_section(root, "scheduler"), "max_deploy_count", settings.max_deploy_count)
+    if settings.max_deploy_count < 1:
+        raise SettingsError("config invalid: scheduler.max_deploy_count must be at least 1")
 
 
 # What a section says under a key; a wrong type is an error that tells where it stands.
 
 
-def _value(section: "Section", key: str) -> "Any":
-    values, _, _ = section
-    return None if values is None else values.get(key)
-
-
 def _section(section: "Section", key: str) -> "Section":
-    value = _value(section, key)
-    if value is not None and not isinstance(value, dict):
+    values, file, prefix = section
+    value = values.get(key)
+    if value is None:
+        value = {}
+    elif not isinstance(value, dict):
         raise _wrong(section, key, "object", value)
-    _, file, prefix = section
     return value, file, f"{prefix}{key}."
 
 
-def _text(section: "Section", key: str, default: str) -> str:
-    value = _value(section, key)
-    if isinstance(value, str):
-        return value
-    if value is None:
-        return default
-    if not isinstance(value, tuple):
-        raise _wrong(section, key, "str", value)
-    return str(value[0])
+def _texts(section: "Section", *keys: str) -> "dict[str, Any]":
+    """Return those of some texts that are given."""
+    texts = {}
+    for key in keys:
+        value = section[0].get(key)
+        if value is not None:
+            text = value[0] if isinstance(value, tuple) else value
+            if not isinstance(text, str):
+                raise _wrong(section, key, "str", value)
+            if "\0" in text:
+                _allow_null_character(section, key)
+            texts[key] = text
+    return texts
 
 
-def _path(section: "Section", key: str) -> str:
-    value = _text(section, key, "")
-    if "\0" in value:  # the system takes it for the path's end
-        _, _, prefix = section
-        raise SettingsError(f"config invalid: {prefix}{key} holds a null character")
-    return value
-
-
-def _texts(section: "Section", key: str) -> list[str] | None:
-    value = _value(section, key)
-    if value is None:
-        return None
-    if not isinstance(value, list):
-        raise _wrong(section, key, "array", value)
-    for index, item in enumerate(value):
-        if not isinstance(item, (str, tuple)):
-            raise _wrong(section, f"{key}[{index}]", "str", item)
-    return [item if isinstance(item, str) else item[0] for item in value]
+def _allow_null_character(section: "Section", key: str) -> None:
+    if key in ("ca", "cert", "key", "path"):  # the system takes it for the path's end
+        raise SettingsError(f"config invalid: {section[2]}{key} holds a null character")
 
 
 def _integer(section: "Section", key: str, default: int) -> int:
-    value = _value(section, key)
+    from resource_extend.codec import INT64_MAX, INT64_MIN
+
+    value = section[0].get(key)
     if value is None:
         return default
     if _type_name(value) != "int":
@@ -179,7 +186,7 @@ def _integer(section: "Section", key: str, default: int) -> int:
 
 
 def _duration(section: "Section", key: str, default: float) -> float:
-    value = _value(section, key)
+    value = section[0].get(key)
     if value is None:
         return default
     text = value[0] if isinstance(value, tuple) else value
@@ -197,15 +204,16 @@ def _wrong(section: "Section", key: str, expected: str, value: "Any") -> Setting
 
 def _seconds(text: str) -> float | None:
     """Return the length of a duration as core writes it (`1m30s`, `1.5h`), None when it is none."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
     total, rest = 0.0, text
     while rest:
         number = rest[: len(rest) - len(rest.lstrip("0123456789."))]
         rest = rest[len(number) :]
         unit = rest[: len(rest) - len(rest.lstrip("hmsuµn"))]
         rest = rest[len(unit) :]
-        if unit not in _UNITS or number.count(".") > 1 or not number.strip("."):
+        if unit not in units or number.count(".") > 1 or not number.strip("."):
             return None
-        total += float(number) * _UNITS[unit]
+        total += float(number) * units[unit]
     return total if text else None
 
 
@@ -229,33 +237,45 @@ def _read(path: str) -> bytes:
     try:
         descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
         try:
-            chunks = []
+            data = b""
             while chunk := posix.read(descriptor, 1 << 16):
-                chunks.append(chunk)
+                data += chunk
         finally:
             posix.close(descriptor)
     except (OSError, ValueError) as error:  # ValueError: a null byte in the path
-        reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
-        raise SettingsError(f"open {path}: {reason}") from None
-    return b"".join(chunks)
+        raise _unreadable(path, error) from None
+    return data
+
+
+def _unreadable(path: str, error: Exception) -> SettingsError:
+    reason = error.strerror.lower() if isinstance(error, OSError) and error.strerror else str(error)
+    return SettingsError(f"open {path}: {reason}")
 
 
 def _document(path: str, data: bytes) -> "dict[str, Any]":
     """Parse the bytes of the file; an empty document is an empty mapping."""
     try:
+        document = parse(data.decode())
+    except (Unsure, UnicodeDecodeError):
+        document = _document_in_full(path, data)
+    return document if isinstance(document, dict) else _without_mapping(path, data, document)
+
+
+def _document_in_full(path: str, data: bytes) -> "Any":
+    """Parse what the fast reader does not."""
+    from resource_extend.yaml_full import parse_fully
+
+    try:
         text = data.decode()
     except UnicodeDecodeError as error:
         raise SettingsError(f"{path}: invalid UTF-8 at byte {error.start}") from None
-    try:
-        document = parse(text)
-    except Unsure:
-        from resource_extend.yaml_full import parse_fully
+    return parse_fully(path, text)
 
-        document = parse_fully(path, text)
+
+def _without_mapping(path: str, data: bytes, document: "Any") -> "dict[str, Any]":
+    """Return what a document of nothing is; anything else is an error."""
     if document is None:
         return {}
-    if not isinstance(document, dict):
-        lines = enumerate(text.split("\n"), 1)
-        line = next((number for number, line in lines if line.strip() not in ("", "---") and line[0] not in "#%"), 1)
-        raise SettingsError(f"{path}: expected object, got {_type_name(document)} at line {line}")
-    return document
+    lines = enumerate(data.decode().split("\n"), 1)
+    line = next((number for number, line in lines if line.strip() not in ("", "---") and line[0] not in "#%"), 1)
+    raise SettingsError(f"{path}: expected object, got {_type_name(document)} at line {line}")

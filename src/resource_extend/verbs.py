@@ -13,25 +13,25 @@ _NODENAME = ("nodename", "node name", "nodename")
 _NODENAMES = ("nodenames", "node names", "nodenames")
 _DELTA = ("delta", "flag", "delta")
 _INCR = ("incr", "flag", "incr")
-_RESOURCE = ("resource", "node resource or none", "resource")
-_RESOURCE_REQUEST = ("resource_request", "node request or none", "resource_request")
-_WORKLOADS = ("workloads_resource", "workload resources", "workloads_resource")
-_WORKLOAD_REQUEST = ("workload_resource_request", "workload request", "request")
+_RESOURCE = ("resource", "optional NodeResource", "resource")
+_RESOURCE_REQUEST = ("resource_request", "optional NodeRequest", "resource_request")
+_WORKLOADS = ("workloads_resource", "list of WorkloadResource", "workloads_resource")
+_WORKLOAD_REQUEST = ("workload_resource_request", "WorkloadRequest", "request")
 
 # The order is that of the answer of `verbs`.
 REQUESTS: "dict[str, tuple[tuple[str, str, str], ...]]" = {
     "get-metrics-description": (),
     "get-metrics": (),
-    "add-node": (_NODENAME, ("resource", "node request", "resource"), ("info", "engine info", "info")),
+    "add-node": (_NODENAME, ("resource", "NodeRequest", "resource"), ("info", "optional EngineInfo", "info")),
     "remove-node": (_NODENAME,),
-    "get-nodes-deploy-capacity": (_NODENAMES, ("workload_resource", "workload request", "request")),
+    "get-nodes-deploy-capacity": (_NODENAMES, ("workload_resource", "WorkloadRequest", "request")),
     "set-node-resource-capacity": (_NODENAME, _RESOURCE, _RESOURCE_REQUEST, _DELTA, _INCR),
     "get-node-resource-info": (_NODENAME, _WORKLOADS),
     "get-nodes-resource-info": (_NODENAMES,),
     "set-node-resource-info": (
         _NODENAME,
-        ("capacity", "node resource", "capacity"),
-        ("usage", "node resource", "usage"),
+        ("capacity", "NodeResource", "capacity"),
+        ("usage", "NodeResource", "usage"),
     ),
     "set-node-resource-usage": (_NODENAME, _RESOURCE, _RESOURCE_REQUEST, _WORKLOADS, _DELTA, _INCR),
     "get-most-idle-node": (_NODENAMES,),
@@ -39,10 +39,10 @@ REQUESTS: "dict[str, tuple[tuple[str, str, str], ...]]" = {
     "calculate-deploy": (_NODENAME, ("deploy_count", "deploy count", "deploy_count"), _WORKLOAD_REQUEST),
     "calculate-realloc": (
         _NODENAME,
-        ("workload_resource", "workload resource", "resource"),
+        ("workload_resource", "WorkloadResource", "resource"),
         _WORKLOAD_REQUEST,
     ),
-    "calculate-remap": (_NODENAME, ("workloads_resource", "workload resources by id", "workloads_resource")),
+    "calculate-remap": (_NODENAME, ("workloads_resource", "map of WorkloadResource", "workloads_resource")),
 }
 
 # A plugin without the method answers this verb all the same, though it does not list it: cores of 2024 and before call

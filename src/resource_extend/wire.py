@@ -33,9 +33,14 @@ def decode_request(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: 
     Raises:
         InputError: the text is no request of this verb.
     """
-    shape: Any = defstruct("Request", [(key, _READINGS[how][0](plugin), None) for key, how, _ in rows])
-    request = _decode(data, shape)
-    return {argument: _READINGS[how][1](getattr(request, key), plugin) for key, how, argument in rows}
+    keys: Any = []
+    for key, how, _ in rows:
+        keys.append((key, (_TYPES.get(how) or _shape(how, plugin)) | None, None))
+    request = _decode(data, defstruct("Request", keys))
+    arguments = {}
+    for key, how, argument in rows:
+        arguments[argument] = _argument(how, getattr(request, key), plugin)
+    return arguments
 
 
 def decode_nodes_of_pods(data: bytes) -> "list[NodeOfPod]":
@@ -55,39 +60,20 @@ def _decode(data: bytes, shape: "type[Shape]") -> "Shape":
         raise InputError(f"decode plugin input: {error}") from None
 
 
-def _node_name(value: str | None, _: object) -> str:
-    if not value:
-        raise InputError("node name is empty")
-    return value
+def _shape(how: str, plugin: "type[Plugin]") -> "Any":
+    """Return the type of a key that holds a shape of the plugin, or several of one."""
+    words = how.split(" ")
+    shape = shape_of(getattr(plugin, words[-1]))
+    if words[0] == "list":
+        return list[shape | None]  # type: ignore[valid-type]
+    return dict[str, shape | None] if words[0] == "map" else shape  # type: ignore[valid-type]
 
 
-def _node_names(value: list[str] | None, _: object) -> list[str]:
-    if not value:
-        raise InputError("node name is empty")
-    return list(dict.fromkeys(value))
-
-
-def _deploy_count(value: int | None, _: object) -> int:
-    if value and value > DEPLOY_COUNT_MAX:
-        raise InputError(f"deploy_count {value}: {DEPLOY_COUNT_MAX} at most")
-    return value or 0
-
-
-def _given(value: "Any", _: object) -> "Any":
-    return value
-
-
-def _flag(value: bool | None, _: object) -> bool:
-    return bool(value)
-
-
-def _elements(value: "list[Any] | None", _: object) -> "list[Any]":
-    """Drop the nulls: workloads that predate the plugin."""
-    return [item for item in value or () if item is not None]
-
-
-def _members(value: "dict[str, Any] | None", _: object) -> "dict[str, Any]":
-    return {key: item for key, item in (value or {}).items() if item is not None}
+def _argument(how: str, value: "Any", plugin: "type[Plugin]") -> "Any":
+    """Return what the method gets for a key: null is what is empty, or None where that is something else."""
+    if how in _CHECKS:
+        return _CHECKS[how](value)
+    return value if value is not None or how.startswith("optional") else shape_of(getattr(plugin, how))()
 
 
 def shape_of(declared: "Any") -> "Any":
@@ -95,30 +81,41 @@ def shape_of(declared: "Any") -> "Any":
     return declared if isinstance(declared, type) else declared()
 
 
-def _empty_if_none(attribute: str) -> "Callable[[Any, type[Plugin]], Any]":
-    """Return what reads null as the empty value of a shape of the plugin."""
-    return lambda value, plugin: shape_of(getattr(plugin, attribute))() if value is None else value
+def _node_name(value: str | None) -> str:
+    if not value:
+        raise InputError("node name is empty")
+    return value
 
 
-# How a key is read: (its type for the decoder, what the method gets). A missing key reads as null.
-_READINGS: "dict[str, tuple[Callable[[type[Plugin]], Any], Callable[[Any, type[Plugin]], Any]]]" = {
-    "node name": (lambda _: str | None, _node_name),
-    "node names": (lambda _: list[str] | None, _node_names),
-    "flag": (lambda _: bool | None, _flag),
-    "deploy count": (lambda _: int | None, _deploy_count),
-    "engine info": (lambda plugin: shape_of(plugin.EngineInfo) | None, _given),
-    "node resource": (lambda plugin: shape_of(plugin.NodeResource) | None, _empty_if_none("NodeResource")),
-    "node resource or none": (lambda plugin: shape_of(plugin.NodeResource) | None, _given),
-    "node request": (lambda plugin: shape_of(plugin.NodeRequest) | None, _empty_if_none("NodeRequest")),
-    "node request or none": (lambda plugin: shape_of(plugin.NodeRequest) | None, _given),
-    "workload resource": (
-        lambda plugin: shape_of(plugin.WorkloadResource) | None,
-        _empty_if_none("WorkloadResource"),
-    ),
-    "workload request": (lambda plugin: shape_of(plugin.WorkloadRequest) | None, _empty_if_none("WorkloadRequest")),
-    "workload resources": (lambda plugin: list[shape_of(plugin.WorkloadResource) | None] | None, _elements),  # type: ignore[misc]
-    "workload resources by id": (
-        lambda plugin: dict[str, shape_of(plugin.WorkloadResource) | None] | None,  # type: ignore[misc]
-        _members,
-    ),
+def _node_names(value: list[str] | None) -> list[str]:
+    if not value:
+        raise InputError("node name is empty")
+    return list(dict.fromkeys(value))
+
+
+def _deploy_count(value: int | None) -> int:
+    if value and value > DEPLOY_COUNT_MAX:
+        raise InputError(f"deploy_count {value}: {DEPLOY_COUNT_MAX} at most")
+    return value or 0
+
+
+def _elements(value: "list[Any] | None") -> "list[Any]":
+    """Drop the nulls: workloads that predate the plugin."""
+    return [item for item in value or () if item is not None]
+
+
+def _members(value: "dict[str, Any] | None") -> "dict[str, Any]":
+    return {key: item for key, item in (value or {}).items() if item is not None}
+
+
+# The ways of reading a key that name no shape of the plugin, and the types that such a key has unless it is null.
+_TYPES: "dict[str, Any]" = {"node name": str, "node names": list[str], "flag": bool, "deploy count": int}
+# What makes the method's argument of a value or of null.
+_CHECKS: "dict[str, Callable[[Any], Any]]" = {
+    "node name": _node_name,
+    "node names": _node_names,
+    "flag": bool,
+    "deploy count": _deploy_count,
+    "list of WorkloadResource": _elements,
+    "map of WorkloadResource": _members,
 }

@@ -33,46 +33,61 @@ def parse(text: str) -> "Any":
     lines = []
     for line in text.split("\n"):
         content = line.lstrip(" ")
-        if content and not content.startswith("#"):
+        if content and content[0] != "#":
             lines.append((len(line) - len(content), content.rstrip(" ")))
     if not lines:
         return None
-    value, rest = _block(lines, 0, lines[0][0])
-    if rest != len(lines):
+    lines.append((-1, ""))  # ends every block
+    value, rest = _block(lines, 0)
+    if rest != len(lines) - 1:
         raise Unsure
     return value
 
 
-def _block(lines: list[tuple[int, str]], at: int, indent: int) -> "tuple[Any, int]":
+def _block(lines: list[tuple[int, str]], at: int) -> "tuple[Any, int]":
     """Parse the block that starts at a line; return its value and the number of the line behind it."""
-    if lines[at][1].startswith("- "):
-        return _list(lines, at, indent)
+    indent, content = lines[at]
+    if content.startswith("- "):
+        return _list(lines, at)
     result: dict[str, Any] = {}
-    while at < len(lines) and lines[at][0] == indent:
-        key, colon, rest = lines[at][1].partition(":")
-        if key[:1] in ("'", '"') and key[-1] == key[0]:
-            key = key[1:-1]
-        if not colon or not key or key.strip(_KEY) or key[0] == "-" or key in result or (rest and rest[0] != " "):
+    level = indent
+    while level == indent:
+        key, colon, rest = content.partition(":")
+        if key.strip(_KEY):
+            key = _quoted_key(key)
+        if not colon or not key or key[0] == "-" or key in result or (rest and rest[0] != " "):
             raise Unsure
-        at += 1
         rest = rest.strip(" ")
-        if rest and not rest.startswith("#"):
+        at += 1
+        level, content = lines[at]
+        if rest and rest[0] != "#":
             result[key] = _value(rest)
-        elif at < len(lines) and (lines[at][0] > indent or (lines[at][0] == indent and lines[at][1].startswith("- "))):
-            result[key], at = _block(lines, at, lines[at][0])
+        elif level > indent or (level == indent and content.startswith("- ")):
+            result[key], at = _block(lines, at)
+            level, content = lines[at]
         else:
             result[key] = None
-    if at < len(lines) and lines[at][0] > indent:
+    if level > indent:
         raise Unsure
     return result, at
 
 
-def _list(lines: list[tuple[int, str]], at: int, indent: int) -> "tuple[list[Any], int]":
+def _quoted_key(text: str) -> str:
+    key = text[1:-1]
+    if text[0] not in "\"'" or text[-1] != text[0] or key.strip(_KEY):
+        raise Unsure
+    return key
+
+
+def _list(lines: list[tuple[int, str]], at: int) -> "tuple[list[Any], int]":
+    indent, content = lines[at]
     result = []
-    while at < len(lines) and lines[at][0] == indent and lines[at][1].startswith("- "):
-        result.append(_value(lines[at][1][2:].strip(" ")))
+    level = indent
+    while level == indent and content.startswith("- "):
+        result.append(_value(content[2:].strip(" ")))
         at += 1
-    if at < len(lines) and lines[at][0] > indent:
+        level, content = lines[at]
+    if level > indent:
         raise Unsure
     return result, at
 
@@ -84,38 +99,44 @@ def _value(text: str) -> "Any":
     comment = text.find(" #")
     if comment >= 0:
         text = text[:comment].rstrip(" ")
-    if text[0] == "[" and text[-1] == "]":
-        return [_scalar(item.strip(" ")) for item in _items(text)]
-    if text[0] == "{" and text[-1] == "}":
-        result: dict[str, Any] = {}
-        for item in _items(text):
-            key, colon, rest = item.strip(" ").partition(": ")
-            if not colon or not key or key.strip(_KEY) or key[0] == "-" or key in result:
-                raise Unsure
-            result[key] = _scalar(rest.strip(" "))
-        return result
-    return _scalar(text)
-
-
-def _items(text: str) -> list[str]:
-    inner = text[1:-1].strip(" ")
-    return inner.split(",") if inner else []
+    return _flow(text) if text[0] in "[{" else _plain(text)
 
 
 def _quoted(text: str) -> tuple[str]:
     end = text.find(text[0], 1)
     rest = text[end + 1 :].strip(" ")
-    if end < 0 or "\\" in text[:end] or (rest and (not rest.startswith("#") or text[end + 1] != " ")):
+    if end < 0 or "\\" in text[:end] or (rest and (rest[0] != "#" or text[end + 1] != " ")):
         raise Unsure
     return (text[1:end],)
 
 
-def _scalar(text: str) -> "str | tuple[str] | None":
-    if text and text[0] in "\"'":
-        if len(text) < 2 or text.find(text[0], 1) != len(text) - 1 or "\\" in text:
-            raise Unsure
-        return (text[1:-1],)
-    start = text[1:] if text[:1] == "-" else text  # a negative number
+def _plain(text: str) -> str | None:
+    start = text.removeprefix("-")  # a negative number
     if not start or start[0] not in _START or text.strip(_PLAIN) or text[-1] == ":" or start.startswith("..."):
         raise Unsure
     return None if text in NULLS else text
+
+
+def _flow(text: str) -> "dict[str, Any] | list[Any]":
+    inner = text[1:-1].strip(" ")
+    items = inner.split(",") if inner else []
+    if text[0] == "[" and text[-1] == "]":
+        return [_scalar(item.strip(" ")) for item in items]
+    if text[0] != "{" or text[-1] != "}":
+        raise Unsure
+    result: dict[str, Any] = {}
+    for item in items:
+        key, colon, rest = item.strip(" ").partition(": ")
+        if not colon or not key or key.strip(_KEY) or key[0] == "-" or key in result:
+            raise Unsure
+        result[key] = _scalar(rest.strip(" "))
+    return result
+
+
+def _scalar(text: str) -> "str | tuple[str] | None":
+    """Parse a part of a flow list or mapping."""
+    if not text or text[0] not in "\"'":
+        return _plain(text)
+    if len(text) < 2 or text.find(text[0], 1) != len(text) - 1 or "\\" in text:
+        raise Unsure
+    return (text[1:-1],)

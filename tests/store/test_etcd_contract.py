@@ -16,7 +16,7 @@ class TestEtcdStore(StoreContract):
     @pytest.fixture
     def store_factory(self, etcd: Etcd) -> StoreFactory:
         """Return stores under a prefix of their own."""
-        return functools.partial(open_store, etcd.plugin_settings(prefix="/contract"))
+        return functools.partial(open_store, etcd.settings(prefix="/contract"))
 
     @pytest.fixture
     def revision_of(self, etcd: Etcd) -> Callable[[str], int]:

@@ -35,9 +35,7 @@ from support.stores import SHORT, store_at
 )
 def test_endpoint(text: str, host: str, port: int, tls: bool | None, shown: str) -> None:
     """An endpoint is http://, https:// or nothing before host:port, and is shown without user information."""
-    endpoint = parse_endpoint(text)
-
-    assert (host, port, tls, shown) == (endpoint.host, endpoint.port, endpoint.tls, endpoint.text)
+    assert (host, port, tls, shown) == parse_endpoint(text)
 
 
 @pytest.mark.parametrize(
@@ -205,7 +203,7 @@ SLOW_NAME_SERVER = """
 import socket, subprocess, sys, time
 subprocess.run(["mount", "--bind", sys.argv[2], "/etc/resolv.conf"], check=True)
 from resource_extend.errors import StoreError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
 with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
     server.bind(("127.0.0.53", 53))
@@ -213,7 +211,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         begin = time.monotonic()
         try:
             limits = (0.05, 0.2, 1.0)
-            print(EtcdStore(EtcdSettings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
+            print(EtcdStore(Settings(machines), "gpu", time.monotonic() + 20, limits).get("nobody"))
         except StoreError as error:
             print(error)
         print(time.monotonic() - begin < 2, file=sys.stderr)
@@ -269,9 +267,9 @@ CLOSED_STREAMS = """
 import os, sys, time
 for descriptor in (0, 1, 2):
     os.close(descriptor)
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
-store = EtcdStore(EtcdSettings([sys.argv[1]]), "gpu", time.monotonic() + 20)
+store = EtcdStore(Settings([sys.argv[1]]), "gpu", time.monotonic() + 20)
 store.update("streams", lambda value: b"value")
 try:
     os.write(1, b"answer")

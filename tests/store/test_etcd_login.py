@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from resource_extend.errors import StoreError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
 from resource_extend.store.protobuf import field
 from resource_extend.store.token import cached_token, keep_token, token_path
@@ -54,9 +54,9 @@ def user_at(etcd: Etcd, environ: dict[bytes, bytes] = NOWHERE, password: str = P
     return store_at(etcd.endpoint, username=USER, password=password, environ=environ)
 
 
-def settings_of(etcd: Etcd, password: str = PASSWORD) -> EtcdSettings:
+def settings_of(etcd: Etcd, password: str = PASSWORD) -> Settings:
     """Return the settings of the plugin's user."""
-    return EtcdSettings([etcd.endpoint], username=USER, password=password)
+    return Settings([etcd.endpoint], username=USER, password=password)
 
 
 def token_file(environ: dict[bytes, bytes], etcd: Etcd) -> Path:
@@ -98,7 +98,7 @@ def test_no_login_given(guarded: Etcd) -> None:
 
 def test_rights(guarded: Etcd) -> None:
     """A user without rights for the records is told which rights are needed."""
-    settings = EtcdSettings([guarded.endpoint], username=USER, password=PASSWORD)
+    settings = Settings([guarded.endpoint], username=USER, password=PASSWORD)
     store = EtcdStore(settings, "storage", time.monotonic() + 20, environ=NOWHERE)
 
     assert (
@@ -136,7 +136,7 @@ def test_token_is_kept(guarded: Etcd, home: dict[bytes, bytes]) -> None:
 def test_token_that_is_rejected(guarded: Etcd, home: dict[bytes, bytes]) -> None:
     """A token that etcd does not know any more means one new login, whose token is kept."""
     with proxy(guarded.client_port) as way:
-        settings = EtcdSettings([way.endpoint], username=USER, password=PASSWORD)
+        settings = Settings([way.endpoint], username=USER, password=PASSWORD)
         keep_token(settings, home, b"outdated.1")
         store_at(way.endpoint, username=USER, password=PASSWORD, environ=home).update("n", lambda _: b"1")
 
@@ -243,7 +243,7 @@ def test_folder_that_cannot_be_used(guarded: Etcd, tmp_path: Path) -> None:
 
 def test_folder() -> None:
     """The folder is SHIV_ROOT, else .shiv at home, else at the home that the system knows; each only if absolute."""
-    settings = EtcdSettings(["a:1"], username="u", password="p")
+    settings = Settings(["a:1"], username="u", password="p")
 
     def folder(environ: dict[bytes, bytes]) -> str:
         path = token_path(settings, environ)
@@ -264,7 +264,7 @@ def test_name_of_the_file() -> None:
     """The file's name depends on endpoints and user, not on the password, which others could guess from it."""
 
     def name(machines: list[str], username: str, password: str) -> bytes:
-        path = token_path(EtcdSettings(machines, username=username, password=password), {b"HOME": b"/h"})
+        path = token_path(Settings(machines, username=username, password=password), {b"HOME": b"/h"})
         assert path is not None
         return path
 
@@ -278,9 +278,9 @@ def test_name_of_the_file() -> None:
 def test_nothing_in_the_working_directory(guarded: Etcd, tmp_path: Path) -> None:
     """No token, and nothing else, is ever put into the working directory, whatever the environment says."""
     program = (
-        "import sys, time; from resource_extend.settings import EtcdSettings;"
+        "import sys, time; from resource_extend.settings import Settings;"
         "from resource_extend.store.etcd import EtcdStore;"
-        "settings = EtcdSettings([sys.argv[1]], username=sys.argv[2], password=sys.argv[3]);"
+        "settings = Settings([sys.argv[1]], username=sys.argv[2], password=sys.argv[3]);"
         "EtcdStore(settings, 'gpu', time.monotonic() + 20).get('n')"
     )
     command = [sys.executable, "-B", "-c", program, guarded.endpoint, USER, PASSWORD]
@@ -292,7 +292,7 @@ def test_nothing_in_the_working_directory(guarded: Etcd, tmp_path: Path) -> None
 
 def test_login_where_none_is_wanted(etcd: Etcd, home: dict[bytes, bytes]) -> None:
     """User name and password do no harm at an etcd without authentication, also with a token from before."""
-    settings = EtcdSettings([etcd.endpoint], username=USER, password=PASSWORD)
+    settings = Settings([etcd.endpoint], username=USER, password=PASSWORD)
     store_at(etcd.endpoint, username=USER, password=PASSWORD, environ=home).update("unguarded", lambda _: b"1")
 
     assert b"" == cached_token(settings, home)
@@ -447,9 +447,9 @@ def test_token_without_content() -> None:
 def test_tokens_replaced_at_the_same_time(guarded: Etcd, home: dict[bytes, bytes]) -> None:
     """Many calls that log in at the same moment leave one whole file and no other."""
     program = (
-        "import sys, time; from resource_extend.settings import EtcdSettings;"
+        "import sys, time; from resource_extend.settings import Settings;"
         "from resource_extend.store.etcd import EtcdStore;"
-        "settings = EtcdSettings([sys.argv[1]], username=sys.argv[2], password=sys.argv[3]);"
+        "settings = Settings([sys.argv[1]], username=sys.argv[2], password=sys.argv[3]);"
         "EtcdStore(settings, 'gpu', time.monotonic() + 20).get('n')"
     )
     command = [sys.executable, "-B", "-c", program, guarded.endpoint, USER, PASSWORD]

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store import frames
 from resource_extend.store.client import LIMITS, SHORT, Client
 from resource_extend.store.failures import Refusal, Unanswered
@@ -122,7 +122,7 @@ def test_answers_of_all_sizes_are_ordinary(size: int) -> None:
 
 def client_of(port: int, seconds: float = 10.0) -> Client:
     """Return a client of one endpoint."""
-    return Client(EtcdSettings([f"127.0.0.1:{port}"]), "/eru/", time.monotonic() + seconds, LIMITS, {})
+    return Client(Settings([f"127.0.0.1:{port}"]), "/eru/", time.monotonic() + seconds, LIMITS, {})
 
 
 @pytest.mark.parametrize("odd", [0, 1, 2, 8, None])

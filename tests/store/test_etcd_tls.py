@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from resource_extend.errors import PluginError, SettingsError, StoreError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.client import LIMITS, Client
 from resource_extend.store.protobuf import RANGE, range_answer, range_request
 from resource_extend.store.tls import open_context
@@ -74,7 +74,7 @@ def test_large_records(secure: Etcd, certificates: Certificates) -> None:
 
 def test_standard_library(secure: Etcd, certificates: Certificates) -> None:
     """Where the C module has changed the standard library's TLS does the same."""
-    settings = EtcdSettings([secure.url], ca=str(certificates.ca))
+    settings = Settings([secure.url], ca=str(certificates.ca))
     client = Client(settings, "/eru/resource/gpu/", time.monotonic() + 20, LIMITS, NOWHERE)
     client.context = open_context(settings, native=False)
     assert isinstance(client.context, ssl.SSLContext)
@@ -91,9 +91,9 @@ def test_authorities_of_the_system(secure: Etcd, certificates: Certificates) -> 
     assert message.startswith(f"etcd unreachable: {secure.url}: its certificate is not accepted: ")
 
     program = (
-        "import sys, time; from resource_extend.settings import EtcdSettings;"
+        "import sys, time; from resource_extend.settings import Settings;"
         "from resource_extend.store.etcd import EtcdStore;"
-        "print(EtcdStore(EtcdSettings([sys.argv[1]]), 'gpu', time.monotonic() + 20).get('nobody'))"
+        "print(EtcdStore(Settings([sys.argv[1]]), 'gpu', time.monotonic() + 20).get('nobody'))"
     )
     environ = {**os.environ, "SSL_CERT_FILE": str(certificates.ca)}
     done = subprocess.run([sys.executable, "-c", program, secure.url], env=environ, capture_output=True, check=True)
@@ -262,11 +262,11 @@ def test_encrypted_key(secure: Etcd, certificates: Certificates, encrypted: Path
     program = """
 import sys, time
 from resource_extend.errors import SettingsError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.etcd import EtcdStore
 url, ca, cert, key = sys.argv[1:]
 try:
-    EtcdStore(EtcdSettings([url], ca=ca, cert=cert, key=key), "gpu", time.monotonic() + 20).get("n")
+    EtcdStore(Settings([url], ca=ca, cert=cert, key=key), "gpu", time.monotonic() + 20).get("n")
 except SettingsError as error:
     print(error)
 print(sys.stdin.read())
@@ -285,7 +285,7 @@ print(sys.stdin.read())
 
 def test_encrypted_key_in_this_process(secure: Etcd, certificates: Certificates, encrypted: Path) -> None:
     """The error of an encrypted key is one of the settings, by either TLS module."""
-    settings = EtcdSettings([secure.url], ca=str(certificates.ca), cert=str(certificates.root_cert), key=str(encrypted))
+    settings = Settings([secure.url], ca=str(certificates.ca), cert=str(certificates.root_cert), key=str(encrypted))
     for native in (True, False):
         with pytest.raises(SettingsError, match="the key is encrypted"):
             open_context(settings, native)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from resource_extend.errors import StoreError
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store import login, many, protobuf
 from resource_extend.store.frames import frame, text_field, unpadded
 
@@ -211,7 +211,7 @@ def test_requests() -> None:
 
     assert compare + b"\x12\x05\x1a\x03\x0a\x01k" == protobuf.write_request(b"k", 0, None)
 
-    settings = EtcdSettings(machines=[], username="u", password="ü")
+    settings = Settings(machines=[], username="u", password="ü")
 
     assert (b"/etcdserverpb.Auth/Authenticate", b"\x0a\x01u\x12\x02\xc3\xbc") == login.login_request(settings)
 

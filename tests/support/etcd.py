@@ -16,9 +16,9 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from resource_extend.settings import EtcdSettings, Settings
+from resource_extend.settings import Settings
 
 if TYPE_CHECKING:
     from support.certificates import Certificates
@@ -161,13 +161,9 @@ class Etcd:
 
         return pairs[0]["mod_revision"], base64.b64decode(pairs[0].get("value", "")).decode()
 
-    def settings(self, **keys: str) -> EtcdSettings:
-        """Return the part of a plugin's settings that leads to this etcd."""
-        return EtcdSettings([self.url], **keys)
-
-    def plugin_settings(self, **keys: str) -> Settings:
+    def settings(self, **keys: Any) -> Settings:
         """Return a plugin's settings that lead to this etcd."""
-        return Settings(etcd=self.settings(**keys))
+        return Settings([self.url], **keys)
 
 
 @contextlib.contextmanager

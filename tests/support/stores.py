@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from resource_extend.settings import EtcdSettings
+from resource_extend.settings import Settings
 from resource_extend.store.client import LIMITS, Limits
 from resource_extend.store.etcd import EtcdStore
 
@@ -24,7 +24,7 @@ def store_at(
     **keys: Any,
 ) -> EtcdStore:
     """Return a store of the kind gpu at these endpoints, whose call ends after that time."""
-    return EtcdStore(EtcdSettings(list(machines), **keys), "gpu", time.monotonic() + seconds, limits, environ)
+    return EtcdStore(Settings(list(machines), **keys), "gpu", time.monotonic() + seconds, limits, environ)
 
 
 def hasty_store_at(*machines: str, **keys: Any) -> EtcdStore:

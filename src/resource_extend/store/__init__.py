@@ -52,10 +52,10 @@ def open_store(settings: "Settings", kind: str, deadline: float) -> "Store":
         kind: the plugin's kind, part of every key.
         deadline: `time.monotonic()` seconds at which the whole call must have ended.
     """
-    if settings.etcd is None:
+    if settings.sqlite_path:
         from resource_extend.store.sqlite import SqliteStore
 
         return SqliteStore(settings.sqlite_path, kind, deadline)
     from resource_extend.store.etcd import EtcdStore
 
-    return EtcdStore(settings.etcd, kind, deadline)
+    return EtcdStore(settings, kind, deadline)

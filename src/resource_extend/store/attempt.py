@@ -6,7 +6,7 @@ from posix import strerror
 from select import POLLIN, POLLOUT
 from time import monotonic
 
-from resource_extend.store.endpoints import open_socket
+from resource_extend.store.endpoints import authority, family_of, open_socket
 from resource_extend.store.http2 import Connection
 
 TYPE_CHECKING = False
@@ -53,8 +53,8 @@ class Attempt:
     def begin(self) -> None:
         """Start to connect, or to look the name up."""
         self._limit("no connection", self._client.connect_limit)
-        host, port = self.endpoint.host, self.endpoint.port
-        family = self.endpoint.family()
+        host, port, _, _ = self.endpoint
+        family = family_of(host)
         if self._address is not None:
             self._connect(self._address)
         elif family:
@@ -128,15 +128,16 @@ class Attempt:
         if error:
             raise OSError(error, strerror(error))
         client = self._client
+        host, _, tls, _ = self.endpoint
         self._limit("no answer", client.answer_limit)
-        if not client.uses_tls(self.endpoint):
+        if not client.uses_tls(tls):
             self._channel = sock
             return self._greet()
         from resource_extend.store.tls import TlsChannel, open_context
 
         if client.context is None:
             client.context = open_context(client.settings)
-        self.sock = channel = TlsChannel(client.context, sock, self.endpoint.host)
+        self.sock = channel = TlsChannel(client.context, sock, host)
 
         def shaken() -> bool:
             self.wants = channel.handshake()
@@ -149,7 +150,8 @@ class Attempt:
     def _greet(self) -> bool:
         """Say hello in HTTP/2, together with the login or the request."""
         client = self._client
-        self._connection = Connection(self._channel, self.endpoint.authority(), client.uses_tls(self.endpoint))
+        _, _, tls, _ = self.endpoint
+        self._connection = Connection(self._channel, authority(self.endpoint), client.uses_tls(tls))
         self._requested = client.metadata is not None
         path, body = self._request
         if not self._requested:

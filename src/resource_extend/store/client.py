@@ -7,7 +7,7 @@ then; they are told all that was sent and received here.
 
 from time import monotonic
 
-from resource_extend.store.endpoints import Endpoint, open_socket, parse_endpoint
+from resource_extend.store.endpoints import authority, family_of, open_socket, parse_endpoint
 from resource_extend.store.failures import Unanswered
 from resource_extend.store.frames import FRAME_HEADER, OPENING, ordinary_answer, origin, short_request
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from ssl import SSLContext
 
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
     from resource_extend.store.http2 import Connection, Receiver
 
 # Up to this many bytes a request fits into any socket buffer, and so many of them into the windows that HTTP/2 begins
@@ -49,15 +49,9 @@ class Client:
     frame that came last, `limit` when to stop waiting. Off the road there is a `connection` instead.
     """
 
-    __slots__ = (
-        "acks", "answer_limit", "calls", "connect_limit", "connection", "context", "deadline", "directory", "endpoint",
-        "endpoints", "environ", "limit", "metadata", "reasons", "renewed", "rest", "settings", "sock", "stagger",
-        "started", "step", "strikes",
-    )  # fmt: skip
-
     def __init__(
         self,
-        settings: "EtcdSettings",
+        settings: "Settings",
         directory: str,
         deadline: float,
         limits: Limits,
@@ -160,10 +154,10 @@ class Client:
         now = monotonic()
         return now + min(self.answer_limit, (self.deadline - now) * share)
 
-    def uses_tls(self, endpoint: Endpoint) -> bool:
+    def uses_tls(self, tls: bool | None) -> bool:
         """Return whether an endpoint is spoken to by TLS; without a scheme it is when all three files are given."""
-        if endpoint.tls is not None:
-            return endpoint.tls
+        if tls is not None:
+            return tls
         return bool(self.settings.ca and self.settings.cert and self.settings.key)
 
     def is_straight(self, body: bytes) -> bool:
@@ -172,8 +166,9 @@ class Client:
             return False
         if self.sock is not None:
             return len(self.calls) < SHORT_CALLS
-        endpoint = self.endpoint = self.endpoints[0]
-        return endpoint.family() != 0 and self.metadata is not None and not self.uses_tls(endpoint)
+        self.endpoint = self.endpoints[0]
+        host, _, tls, _ = self.endpoint
+        return family_of(host) != 0 and self.metadata is not None and not self.uses_tls(tls)
 
     def patience(self) -> float:
         """Return when to try the next endpoint too or, if there is none, to give up connecting to this one."""
@@ -182,12 +177,12 @@ class Client:
 
     def connect(self) -> "socket":
         """Return `sock`, connected to the first endpoint, which has an address of numbers. Raises OSError."""
-        endpoint = self.endpoint
+        host, port, _, _ = self.endpoint
         self.started = monotonic()
         self.step = "connecting"
-        self.sock = sock = open_socket(endpoint.family())
+        self.sock = sock = open_socket(family_of(host))
         sock.settimeout(max(self.patience() - self.started, 0.001))
-        sock.connect((endpoint.host, endpoint.port))
+        sock.connect((host, port))
         self.step = "sending"
         return sock
 
@@ -203,7 +198,7 @@ class Client:
         left = max(limit - monotonic(), 0.001)
         sock.settimeout(left)
         # The server is to stop a little before we do, then it is the server that says so.
-        start = origin(self.endpoint.authority(), tls=False)
+        start = origin(authority(self.endpoint), tls=False)
         stream = len(self.calls) * 2 - 1
         sock.sendall(opening + short_request(stream, start, path, body, self.metadata or b"", left - 0.05))
         while self.step == "sending" and len(self.endpoints) > 1:

@@ -6,6 +6,7 @@ that was sent and received.
 
 from time import monotonic, sleep
 
+from resource_extend.store.endpoints import authority
 from resource_extend.store.failures import Refusal, Unanswered
 from resource_extend.store.http2 import Connection
 
@@ -106,7 +107,7 @@ def told(client: "Client") -> Connection:
     """
     if client.sock is None:
         raise Unanswered("not connected", processed=False)
-    connection = client.connection = Connection(client.sock, client.endpoint.authority(), tls=False)
+    connection = client.connection = Connection(client.sock, authority(client.endpoint), tls=False)
     client.sock = None
     for path, body, received in client.calls:
         connection.request(path, body, client.metadata or b"", 0.0)
@@ -157,7 +158,7 @@ def _connect(client: "Client", path: bytes, body: bytes) -> Connection:
 
         return race(client, path, body)
     try:
-        connection = Connection(client.connect(), client.endpoint.authority(), tls=False)
+        connection = Connection(client.connect(), authority(client.endpoint), tls=False)
         connection.send(path, body, client.metadata or b"", client.until())
         while not (connection.greeted or len(client.endpoints) == 1):
             connection.receive(client.patience())

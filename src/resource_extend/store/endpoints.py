@@ -28,35 +28,26 @@ if TYPE_CHECKING:
         def close(self) -> None:
             """Close the stream."""
 
+    # Where one etcd member listens: (host, port, tls, text). The host is a name or an address without brackets, `tls`
+    # is None when the text names no scheme, and the text is how people know the endpoint: what they wrote, without user
+    # name, password and trailing slash. A tuple, because a class costs each call as much as the request itself.
+    Endpoint = tuple[str, int, bool | None, str]
 
 # As Linux numbers them everywhere. They are in _socket too, which calls that only check their settings do not load.
 AF_INET, AF_INET6 = 2, 10
 
 
-class Endpoint:
-    """Where one etcd member listens.
+def authority(endpoint: "Endpoint") -> bytes:
+    """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
+    host, port, _, _ = endpoint
+    return (f"[{host}]:{port}" if ":" in host else f"{host}:{port}").encode()
 
-    `host` is a name or an address without brackets, `tls` is None when the text names no scheme, `text` is how people
-    know the endpoint: what they wrote, without user name, password and trailing slash.
-    """
 
-    __slots__ = ("host", "port", "text", "tls")
-
-    def __init__(self, host: str, port: int, tls: bool | None, text: str):
-        self.host = host
-        self.port = port
-        self.tls = tls
-        self.text = text
-
-    def authority(self) -> bytes:
-        """Return `host:port` as HTTP writes it, an IPv6 address in brackets."""
-        return (f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}").encode()
-
-    def family(self) -> int:
-        """Return the address family of a host that is an address, 0 for a name."""
-        if ":" in self.host:
-            return AF_INET6
-        return AF_INET if self.host.replace(".", "").isdigit() else 0
+def family_of(host: str) -> int:
+    """Return the address family of a host that is an address, 0 for a name."""
+    if ":" in host:
+        return AF_INET6
+    return AF_INET if host.replace(".", "").isdigit() else 0
 
 
 def open_socket(family: int) -> "socket":
@@ -64,17 +55,21 @@ def open_socket(family: int) -> "socket":
     from _socket import IPPROTO_TCP, SOCK_STREAM, TCP_NODELAY, socket
 
     sock = socket(family, SOCK_STREAM)
-    if sock.fileno() > 2:
-        # Without it a second request often waits 40 ms for the acknowledgement of the first.
-        sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
-        return sock
+    if sock.fileno() < 3:
+        return _open_another(sock, family)
+    # Without it a second request often waits 40 ms for the acknowledgement of the first.
+    sock.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
+    return sock
+
+
+def _open_another(sock: "socket", family: int) -> "socket":
     try:
         return open_socket(family)
     finally:
         sock.close()
 
 
-def parse_endpoint(text: str) -> Endpoint:
+def parse_endpoint(text: str) -> "Endpoint":
     """Return the endpoint that a text names.
 
     User name and password are left out: etcd does not take them from here, and they must not be seen in a message.
@@ -83,21 +78,32 @@ def parse_endpoint(text: str) -> Endpoint:
         SettingsError: `config invalid: etcd.machines: <endpoint> has no port`, or what else is wrong.
     """
     scheme, separator, place = text.partition("://") if "://" in text else ("", "", text)
-    place = place.rpartition("@")[2]
-    if place.endswith("/"):
-        place = place[:-1]
+    place = place.rpartition("@")[2].removesuffix("/")
     shown = scheme + separator + place if scheme.isalnum() else place
     scheme = scheme.lower()
+    host, _, port = place.rpartition(":")
+    is_number = port.isascii() and port.isdigit() and len(port) < 6
+    if (separator and scheme not in ("http", "https")) or not host or not is_number or not 0 < int(port) < 65536:
+        raise _fault(scheme, separator, place, shown)
+    in_brackets = host[0] == "[" and host[-1] == "]" and ":" in host
+    letters = host[1:-1].replace(":", "") if in_brackets else host
+    if not letters.isascii() or not letters.replace(".", "").replace("-", "").isalnum():
+        host = _host(host, shown)
+    elif in_brackets:
+        host = host[1:-1]
+    return host, int(port), scheme == "https" if separator else None, shown
+
+
+def _fault(scheme: str, separator: str, place: str, shown: str) -> SettingsError:
+    """Return what is wrong with an endpoint, its host left aside."""
+    host, _, port = place.rpartition(":")
     if separator and scheme not in ("http", "https"):
-        raise _invalid(shown, "must begin with http:// or https://")
-    host, colon, port = place.rpartition(":")
-    if not (colon and port) or place.endswith("]"):
-        raise _invalid(shown, "has no port")
+        return _invalid(shown, "must begin with http:// or https://")
+    if not port or ":" not in place or place.endswith("]"):
+        return _invalid(shown, "has no port")
     if not host:
-        raise _invalid(shown, "has no host")
-    if not (port.isascii() and port.isdigit() and len(port) < 6 and 0 < int(port) < 65536):
-        raise _invalid(shown, "must end with its port, a number from 1 to 65535")
-    return Endpoint(_host(host, shown), int(port), scheme == "https" if separator else None, shown)
+        return _invalid(shown, "has no host")
+    return _invalid(shown, "must end with its port, a number from 1 to 65535")
 
 
 def _host(text: str, shown: str) -> str:

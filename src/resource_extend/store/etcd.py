@@ -21,7 +21,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
 
 # etcd takes 128 operations in a transaction unless told otherwise; core splits at the same number as this.
 READS_IN_TRANSACTION = 125
@@ -45,7 +45,7 @@ class EtcdStore:
 
     def __init__(
         self,
-        settings: "EtcdSettings",
+        settings: "Settings",
         kind: str,
         deadline: float,
         limits: Limits = LIMITS,

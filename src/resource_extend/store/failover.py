@@ -58,6 +58,7 @@ def dismissed(client: "Client", failure: Exception) -> bool:
         StoreError: there is no point in going on.
     """
     endpoint = client.endpoint
+    _, _, _, text = endpoint
     late = is_late(failure)
     if client.connection is not None:
         client.connection.channel.close()
@@ -68,22 +69,22 @@ def dismissed(client: "Client", failure: Exception) -> bool:
         return False
     client.endpoints.remove(endpoint)
     client.endpoints.append(endpoint)
-    client.reasons[endpoint.text] = waited(client) if late else reason(failure)
+    client.reasons[text] = waited(client) if late else reason(failure)
     if isinstance(failure, Refusal):
-        client.strikes.pop(endpoint.text, None)
+        client.strikes.pop(text, None)
         return True
     # Some members answer a login that they do not like by closing the connection.
     if client.settings.username and not late:
         _renew_login(client)
-        client.reasons[endpoint.text] += " (possibly because of the login)"
-    strike(client, endpoint.text, OUT if late else 1)
+        client.reasons[text] += " (possibly because of the login)"
+    strike(client, text, OUT if late else 1)
     return True
 
 
 def strike(client: "Client", text: str, count: int) -> None:
     """Hold a failure against an endpoint. Raises StoreError when all endpoints are out."""
     client.strikes[text] = client.strikes.get(text, 0) + count
-    if all(client.strikes.get(endpoint.text, 0) >= OUT for endpoint in client.endpoints):
+    if all(client.strikes.get(endpoint, 0) >= OUT for _, _, _, endpoint in client.endpoints):
         raise unreachable(client)
 
 
@@ -113,7 +114,7 @@ def refused(client: "Client", refusal: Refusal) -> StoreError:
 
 def unreachable(client: "Client") -> StoreError:
     """Return the error that says for each endpoint, in the order of the configuration, why it is of no use."""
-    texts = dict.fromkeys([parse_endpoint(text).text for text in client.settings.machines])
+    texts = dict.fromkeys([text for _, _, _, text in map(parse_endpoint, client.settings.machines)])
     return StoreError(
         "etcd unreachable: " + "; ".join([f"{text}: {client.reasons.get(text, OUT_OF_TIME)}" for text in texts])
     )
@@ -121,7 +122,8 @@ def unreachable(client: "Client") -> StoreError:
 
 def out_of_time(client: "Client") -> StoreError:
     """Return the error of a call that has no time left for what it would have to do at its endpoint."""
-    client.reasons[client.endpoint.text] = OUT_OF_TIME
+    _, _, _, text = client.endpoint
+    client.reasons[text] = OUT_OF_TIME
     return unreachable(client)
 
 

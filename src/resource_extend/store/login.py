@@ -8,7 +8,7 @@ from resource_extend.store.token import cached_token, is_token, keep_token
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
     from resource_extend.store.client import Client
     from resource_extend.store.http2 import Connection
 
@@ -22,7 +22,7 @@ def cached_login(client: "Client") -> bytes | None:
     return token_field(token) if token else None
 
 
-def login_request(settings: "EtcdSettings") -> tuple[bytes, bytes]:
+def login_request(settings: "Settings") -> tuple[bytes, bytes]:
     """Return the method and the message of a login."""
     return AUTHENTICATE, field(1, settings.username.encode()) + field(2, settings.password.encode())
 

@@ -90,7 +90,8 @@ class Race:
 
     def failed(self, attempt: Attempt, failure: Exception) -> None:
         """Note why an attempt has failed; the next one may begin at once."""
-        client, text = self._client, attempt.endpoint.text
+        client = self._client
+        _, _, _, text = attempt.endpoint
         if not is_late(failure):
             client.reasons[text] = reason(failure)
         elif monotonic() < client.deadline:
@@ -146,6 +147,7 @@ class Race:
                 attempt.others = []
         if monotonic() >= self._client.deadline:
             for attempt in self.running:
-                self._client.reasons[attempt.endpoint.text] = OUT_OF_TIME
+                _, _, _, text = attempt.endpoint
+                self._client.reasons[text] = OUT_OF_TIME
             raise unreachable(self._client)
         return None

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from ssl import SSLContext
     from typing import Any
 
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
 
 LONGEST_FILE = 1 << 20
 CERT_REQUIRED = 2
 
 
-def open_context(settings: "EtcdSettings", native: bool = True) -> "SSLContext":
+def open_context(settings: "Settings", native: bool = True) -> "SSLContext":
     """Return what all TLS connections of a call share: authorities, our certificate, HTTP/2.
 
     Args:

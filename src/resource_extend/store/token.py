@@ -34,7 +34,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from resource_extend.settings import EtcdSettings
+    from resource_extend.settings import Settings
 
 SALT_SIZE = 16
 HASH_SIZE = 32
@@ -42,7 +42,7 @@ LONGEST_TOKEN = 8192
 REGULAR_OWNER_ONLY = 0o100600
 
 
-def cached_token(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]") -> bytes:
+def cached_token(settings: "Settings", environ: "Mapping[bytes, bytes]") -> bytes:
     """Return the token that was kept last, nothing if there is none for these settings."""
     path = token_path(settings, environ)
     if path is None:
@@ -66,7 +66,7 @@ def cached_token(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]") -> 
     return token if bound and is_token(token) else b""
 
 
-def keep_token(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]", token: bytes) -> None:
+def keep_token(settings: "Settings", environ: "Mapping[bytes, bytes]", token: bytes) -> None:
     """Keep a token for later calls, or nothing so that the last one is forgotten. A failure is of no consequence."""
     path = token_path(settings, environ)
     if path is None:
@@ -107,7 +107,7 @@ def _replace(path: bytes, content: bytes) -> None:
         raise
 
 
-def token_path(settings: "EtcdSettings", environ: "Mapping[bytes, bytes]") -> bytes | None:
+def token_path(settings: "Settings", environ: "Mapping[bytes, bytes]") -> bytes | None:
     """Return the file for these endpoints and this user, None without an absolute folder for it."""
     root = environ.get(b"SHIV_ROOT", b"")
     if not root.startswith(b"/"):
@@ -130,7 +130,7 @@ def _home() -> bytes:
         return b""
 
 
-def _hash(settings: "EtcdSettings", secret: bytes) -> bytes:
+def _hash(settings: "Settings", secret: bytes) -> bytes:
     """Return the hash of endpoints, user and a secret, each with its length so that none runs into the next."""
     parts = [text.encode() for text in (*settings.machines, settings.username)] + [secret]
     digest: bytes = sha256(b"".join([b"%d:%b" % (len(part), part) for part in parts])).digest()
