@@ -4,7 +4,7 @@ import socket
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from resource_extend.settings import Settings
@@ -88,6 +88,7 @@ def answers(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=2000)
+@example(data=HELLO + HEADERS + frames.frame(frames.DATA, 0, 1, b"\0\x80\0\0\0"))
 @given(data=answers())
 def test_ordinary_answer(data: bytes) -> None:
     """An ordinary answer is the message that a connection finds, with the same acknowledgements and begun frame."""

@@ -103,8 +103,9 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
         elif kind != WINDOW_UPDATE:
             raise ValueError
         at = end
-    missing = int.from_bytes(content[1:5], "big") + 5 - len(content)
-    if missing < 0 or content[:1] > b"\0" or (ended and (missing or len(content) < 5)):
+    length = int.from_bytes(content[1:5], "big")
+    missing = length + 5 - len(content)
+    if length > _LONG or missing < 0 or content[:1] > b"\0" or (ended and (missing or len(content) < 5)):
         raise ValueError
     return None if missing or not content else (content[5:], acks, data[at:])
 
