@@ -3,7 +3,7 @@
 import random
 
 from resource_extend.storage.affinity import Unplaceable, replan
-from resource_extend.storage.binding import Binding, full_form, needs_scheduling
+from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.counting import counter
 from resource_extend.storage.demand import UNBOUNDED, Demand
 from resource_extend.storage.disk import Disk
@@ -74,7 +74,7 @@ def compare_quotas_left(state: State, bindings: list[Binding], most: int) -> Non
 def affinity_case(source: random.Random) -> tuple[Record, list[Binding], list[Binding], Plan] | None:
     """Make a workload placed and booked on a node, and the merged list after a change: (node, merged, origin, plan)."""
     record = cases.node(source)
-    origin = sorted(cases.bindings(source, record, cases.CLASSES["any"], 4), key=full_form)
+    origin = sorted(cases.bindings(source, record, cases.CLASSES["any"], 4), key=Binding.full)
     slots = place(state_of(record), origin, 1) if needs_scheduling(origin) else []
     if not slots:
         return None

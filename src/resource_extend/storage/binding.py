@@ -70,12 +70,10 @@ def _rendered(flags: str) -> str:
 
 def needs_scheduling(bindings: "Iterable[Binding]") -> bool:
     """Tell whether one of the bindings is scheduled or asks for a quota."""
-    return any(binding.scheduled() or binding.has_iops() for binding in bindings)
-
-
-def full_form(binding: Binding) -> str:
-    """Return the full form, as a sort key."""
-    return binding.full()
+    for binding in bindings:  # noqa: SIM110 - a generator costs more than all it does
+        if binding.scheduled() or binding.has_iops():
+            return True
+    return False
 
 
 def parse_binding(text: str) -> Binding:
@@ -93,11 +91,17 @@ def parse_binding(text: str) -> Binding:
     quota += [0] * (4 - len(quota))
     binding = Binding(source, destination, flags or "rw", size, (quota[0], quota[1], quota[2], quota[3]))
     if not destination:
-        raise InputError(
-            f"dest must be provided: {{Source:{source} Destination: Flags:{binding.flags} SizeInBytes:{size}"
-            f" ReadIOPS:{quota[0]} WriteIOPS:{quota[1]} ReadBPS:{quota[2]} WriteBPS:{quota[3]}}}: invalid volume"
-        )
+        raise _without_destination(binding)
     return binding
+
+
+def _without_destination(binding: Binding) -> InputError:
+    quota = binding.quota
+    return InputError(
+        f"dest must be provided: {{Source:{binding.source} Destination: Flags:{binding.flags}"
+        f" SizeInBytes:{binding.size} ReadIOPS:{quota[0]} WriteIOPS:{quota[1]} ReadBPS:{quota[2]}"
+        f" WriteBPS:{quota[3]}}}: invalid volume"
+    )
 
 
 def parse_bindings(texts: "Iterable[str]", known: dict[str, Binding] | None = None) -> list[Binding]:

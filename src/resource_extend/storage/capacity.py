@@ -17,13 +17,14 @@ from resource_extend.storage.disk import Disk
 from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.state import state_of
-from resource_extend.storage.workload import Workload, total_size
+from resource_extend.storage.workload import total_size
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from resource_extend.storage.disk import Quota
+    from resource_extend.storage.workload import Workload
 
 _CAPACITY = b'{"capacity":'
 _USAGE = b',"usage":'
@@ -88,7 +89,7 @@ class _Whole:
 class CapacityQuery:
     """One request, asked of many nodes."""
 
-    def __init__(self, workload: Workload, most: int) -> None:
+    def __init__(self, workload: "Workload", most: int) -> None:
         """Prepare a query.
 
         Args:
@@ -96,11 +97,11 @@ class CapacityQuery:
             most: the cap on workloads of one node.
         """
         self.most = most
-        self.storage = workload.storage_request
-        self.by_volumes = bool(workload.request) or not self.storage
-        self.rated = total_size(workload.request) if self.by_volumes else self.storage
-        self.demand = Demand(workload.request)
-        self.scheduled = needs_scheduling(workload.request)
+        asked, _, self.storage, _ = workload
+        self.by_volumes = bool(asked) or not self.storage
+        self.rated = total_size(asked) if self.by_volumes else self.storage
+        self.demand = Demand(asked)
+        self.scheduled = needs_scheduling(asked)
         self.count = counter(self.demand)
         # Where all four numbers of a quota are asked for in one proportion, as usual, a disk is one small number.
         lanes = self.demand.lanes

@@ -2,7 +2,7 @@
 
 from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import needs_scheduling
-from resource_extend.storage.plan import engine_params, limit_plan, limit_rows, workload_of
+from resource_extend.storage.plan import engine_params, full_forms, limit_plan, limit_rows, workload_of
 from resource_extend.storage.schedule import place
 from resource_extend.storage.state import state_of
 from resource_extend.units import truncated
@@ -29,21 +29,23 @@ def deploy(record: "Record", workload: "Workload", count: int) -> "tuple[list[En
     Raises:
         ResourceError: the node cannot hold them; the text says what is short.
     """
-    asked = workload.storage_request
-    if asked > 0:
-        fitting = truncated(record.capacity.storage - record.usage.storage, asked)
+    asked, limit, storage, _ = workload
+    if storage > 0:
+        fitting = truncated(record.capacity.storage - record.usage.storage, storage)
         if fitting < count:
-            raise ResourceError(f"not enough storage, request: {asked}, available: {fitting}: {SHORTAGE}")
+            raise ResourceError(f"not enough storage, request: {storage}, available: {fitting}: {SHORTAGE}")
     slots: list[Slots] = [(count, {}, [])]
-    if needs_scheduling(workload.request):
-        slots = place(state_of(record), workload.request, count)
+    if needs_scheduling(asked):
+        slots = place(state_of(record), asked, count)
         placed = sum([number for number, _, _ in slots])
         if placed < count:
             raise ResourceError(f"not enough volume plan, need {count}, available {placed}: {SHORTAGE}")
     engines, resources = [], []
+    texts = full_forms(workload)
     for number, plan, rows in slots:
-        plan_limit = limit_plan(workload, plan, raised=False)
-        rows_limit = limit_rows(workload.limit, plan_limit, record.capacity.disks)
+        # Where one list stands for requests and limits, one plan does.
+        plan_limit = plan if limit is asked else limit_plan(workload, plan, raised=False)
+        rows_limit = limit_rows(limit, plan_limit, record.capacity.disks)
         engines += [engine_params(workload, plan, rows_limit, volume_changed=False)] * number
-        resources += [workload_of(workload, plan, rows, plan_limit, rows_limit)] * number
+        resources += [workload_of(workload, texts, plan, rows, plan_limit, rows_limit)] * number
     return engines, resources

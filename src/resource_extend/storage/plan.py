@@ -65,7 +65,8 @@ def limit_plan(workload: "Workload", plan: "Plan", raised: bool) -> "Plan":
     """
     by_identity = {binding.identity(): devices for binding, devices in plan.items()}
     result = {}
-    for asked, limit in zip(workload.request, workload.limit, strict=True):
+    asked_list, limit_list, _, _ = workload
+    for asked, limit in zip(asked_list, limit_list, strict=True):
         devices = by_identity.get(limit.identity())
         if devices is not None and limit.scheduled():
             device, size = only_device(devices)
@@ -82,42 +83,50 @@ def limit_rows(limits: "Sequence[Binding]", plan_limit: "Plan", disks: "Sequence
     Raises:
         ResourceError: a number outside int64.
     """
-    asked: list[tuple[Disk, Quota]] = []
+    mounted: list[tuple[Disk, Quota]] = []
+    planned: list[tuple[Disk, Quota]] = []
     for binding in limits:
-        if binding.has_iops() and not binding.scheduled():
-            _ask(asked, disks, binding.source, binding.quota)
-    for binding, devices in plan_limit.items():
         if binding.has_iops():
-            _ask(asked, disks, only_device(devices)[0], binding.quota)
-    return summed(asked)
-
-
-def _ask(asked: "list[tuple[Disk, Quota]]", disks: "Sequence[Disk]", path: str, quota: "Quota") -> None:
-    index = covering(disks, path)
-    if index >= 0:
-        asked.append((disks[index], quota))
+            entries, path = mounted, binding.source
+            if binding.scheduled():
+                if binding not in plan_limit:
+                    continue
+                (path,) = plan_limit[binding]
+                entries = planned
+            index = covering(disks, path)
+            if index >= 0:
+                entries.append((disks[index], binding.quota))
+    return summed(mounted + planned)
 
 
 def workload_of(
-    workload: "Workload", plan: "Plan", rows: "list[Disk]", plan_limit: "Plan", rows_limit: "list[Disk]"
+    workload: "Workload",
+    texts: tuple[list[str], list[str]],
+    plan: "Plan",
+    rows: "list[Disk]",
+    plan_limit: "Plan",
+    rows_limit: "list[Disk]",
 ) -> WorkloadResource:
-    """Return what a workload holds once it is placed."""
-    return WorkloadResource(
-        *workload.texts(),
-        plan_texts(plan),
-        plan_texts(plan_limit),
-        workload.storage_request,
-        workload.storage_limit,
-        rows,
-        rows_limit,
-    )
+    """Return what a workload holds once it is placed; `texts` are the full forms of its requests and of its limits."""
+    _, _, storage_request, storage_limit = workload
+    entries = plan_texts(plan)
+    limit_entries = entries if plan_limit is plan else plan_texts(plan_limit)
+    return WorkloadResource(*texts, entries, limit_entries, storage_request, storage_limit, rows, rows_limit)
+
+
+def full_forms(workload: "Workload") -> tuple[list[str], list[str]]:
+    """Return the full forms of the requests and of the limits."""
+    asked, limit, _, _ = workload
+    texts = [binding.full() for binding in asked]
+    return texts, texts if limit is asked else [binding.full() for binding in limit]
 
 
 def engine_params(workload: "Workload", plan: "Plan", rows_limit: "list[Disk]", volume_changed: bool) -> EngineParams:
     """Return what the engine of a placed workload is told."""
+    _, limit, _, storage_limit = workload
     return EngineParams(
-        [binding.normalized() for binding in apply_plan(workload.limit, plan)],
+        [binding.normalized() for binding in apply_plan(limit, plan)],
         volume_changed,
-        workload.storage_limit,
+        storage_limit,
         {disk.device: quota_text(disk.quota()) for disk in rows_limit},
     )
