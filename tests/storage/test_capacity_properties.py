@@ -11,7 +11,7 @@ from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.capacity import CapacityQuery
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.state import state_of
+from resource_extend.storage.schedule import state_of
 from resource_extend.storage.workload import folded
 from storage import cases
 from storage.enumeration import enumerate_slots

@@ -76,6 +76,23 @@ def needs_scheduling(bindings: "Iterable[Binding]") -> bool:
     return False
 
 
+def total_size(bindings: "Iterable[Binding]") -> int:
+    """Return the sum of the bindings' bytes."""
+    return sum([binding.size for binding in bindings])
+
+
+def total_quota(bindings: "Iterable[Binding]") -> "Quota":
+    """Return the quotas of bindings together."""
+    read_iops = write_iops = read_bps = write_bps = 0
+    for binding in bindings:
+        quota = binding.quota
+        read_iops += quota[0]
+        write_iops += quota[1]
+        read_bps += quota[2]
+        write_bps += quota[3]
+    return (read_iops, write_iops, read_bps, write_bps)
+
+
 def parse_binding(text: str) -> Binding:
     """Return the binding that a text means.
 

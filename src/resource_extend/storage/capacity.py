@@ -10,14 +10,13 @@ from msgspec.json import Decoder
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
 from resource_extend.codec import decode, holds_long_number
 from resource_extend.errors import Undecodable
-from resource_extend.storage.binding import needs_scheduling
+from resource_extend.storage.binding import needs_scheduling, total_size
 from resource_extend.storage.counting import counter
 from resource_extend.storage.demand import Demand
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.state import state_of
-from resource_extend.storage.workload import total_size
+from resource_extend.storage.schedule import state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -263,7 +262,7 @@ class CapacityQuery:
 
     def _irregular_slots(self, record: Record) -> int:
         """Count on any record, however its usage exceeds its capacity and its disks are listed."""
-        state = state_of(record)
-        layout = Layout(state.free, state.disks, self.demand)
-        left = [*[self.demand.packed_left(left) for left in state.left], self.demand.guard]
+        _, _, free, disks, quotas_left = state_of(record)
+        layout = Layout(free, disks, self.demand)
+        left = [*map(self.demand.packed_left, quotas_left), self.demand.guard]
         return self.count(layout, layout.devices(record.capacity.volumes), record.usage.volumes, left, self.most)

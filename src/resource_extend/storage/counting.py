@@ -37,7 +37,7 @@ def counter(demand: "Demand") -> "Count":
 
 def count_unlimited(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:  # noqa: ARG001
     """Count where nothing asks for bytes or quotas: any device will do."""
-    return most if layout.names or not layout.demand.needs_device else 0
+    return most if layout.names or not layout.demand.unlimited else 0
 
 
 def count_mounts(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:

@@ -6,6 +6,8 @@ when the quota fits in every lane. Dimensions that are asked for in fixed propor
 with demands `unit x weight` a disk holds as many weights as the smallest of its `left // unit`.
 """
 
+from resource_extend.storage.binding import total_quota, total_size
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -31,27 +33,15 @@ class Demand:
         mounts: the mount bindings that ask for a quota; the others ask for nothing of a node.
         coupled: imaginary normal workloads and monopoly ones eat the same quotas (7.5).
         monopoly_size: bytes of all monopoly bindings together.
-        monopoly_quota: their quota as one integer.
+        monopoly_total: their quotas together.
+        monopoly_quota: the same as one integer.
         quotas: that of each normal and mount binding.
         lanes: for each lane the dimensions that share it, with their units.
         guard: the guard bits.
         overbooked: what is left of an overbooked disk: not even a quota of 0 fits (7.1).
     """
 
-    __slots__ = (
-        "coupled",
-        "guard",
-        "lanes",
-        "monopoly",
-        "monopoly_quota",
-        "monopoly_size",
-        "mounts",
-        "normals",
-        "overbooked",
-        "quotas",
-        "unlimited",
-    )
-
+    # No __slots__: each name there costs a start as much as all its uses.
     def __init__(self, bindings: "Iterable[Binding]") -> None:
         self.normals: list[Binding] = []
         self.monopoly: list[Binding] = []
@@ -69,21 +59,18 @@ class Demand:
                 self.normals.append(binding)
         self.normals.sort(key=_size)
         self.monopoly.sort(key=_size)
-        self.monopoly_size = sum([binding.size for binding in self.monopoly])
-        asking = [*self.normals, *self.mounts]
-        vectors: list[Numbers] = [binding.quota for binding in asking]
-        total = [sum([binding.quota[dimension] for binding in self.monopoly]) for dimension in range(4)]
-        self.coupled = any(total) and any([any(vector) for vector in vectors])  # noqa: C419
+        self.monopoly_size = total_size(self.monopoly)
+        self.monopoly_total = total = total_quota(self.monopoly)
+        asking = self.normals + self.mounts
+        vectors = [binding.quota for binding in asking]
+        self.coupled = any(total) and any(map(any, vectors))
         self.lanes, packed = _packed([*vectors, total])
         self.monopoly_quota = packed.pop()
         self.quotas = dict(zip(asking, packed, strict=True))
-        self.guard = sum([1 << LANE * lane + LANE - 1 for lane in range(len(self.lanes) or 1)])
+        self.guard = 0
+        for lane in range(len(self.lanes) or 1):
+            self.guard += 1 << LANE * lane + LANE - 1
         self.overbooked = self.guard - (self.guard >> LANE - 1)
-
-    @property
-    def needs_device(self) -> bool:
-        """Whether a node without devices can hold nothing of this."""
-        return bool(self.normals or self.monopoly or self.unlimited)
 
     def packed_left(self, left: "Numbers") -> int:
         """Return what is left of a disk."""

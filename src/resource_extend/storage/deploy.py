@@ -3,8 +3,7 @@
 from resource_extend.errors import ResourceError
 from resource_extend.storage.binding import needs_scheduling
 from resource_extend.storage.plan import engine_params, full_forms, limit_plan, limit_rows, workload_of
-from resource_extend.storage.schedule import place
-from resource_extend.storage.state import state_of
+from resource_extend.storage.schedule import place, state_of
 from resource_extend.units import truncated
 
 TYPE_CHECKING = False

@@ -36,43 +36,35 @@ class Layout:
         monopoly_quota: their quota.
     """
 
-    __slots__ = (
-        "demand",
-        "disk_of",
-        "mask",
-        "monopoly_quota",
-        "monopoly_size",
-        "mount_totals",
-        "mounts",
-        "names",
-        "normals",
-        "pass_quota",
-        "pass_size",
-        "ranks",
-        "shift",
-        "smallest",
-    )
-
+    # No __slots__: each name there costs a start as much as all its uses.
     def __init__(self, devices: "Iterable[str]", disks: "Sequence[Disk]", demand: "Demand") -> None:
         self.demand = demand
         self.names = names = sorted(devices)
-        self.ranks = {name: rank for rank, name in enumerate(names)}
+        self.ranks = dict(zip(names, range(len(names)), strict=True))
         self.shift = shift = max(_SHIFT, len(names).bit_length())
         self.mask = (1 << shift) - 1
         nowhere = len(disks)
         self.disk_of = [covering(disks, name) % (nowhere + 1) for name in names]
-        self.normals = [(binding.size << shift, demand.quotas[binding]) for binding in demand.normals]
-        self.pass_size = sum([size for size, _ in self.normals])
-        self.pass_quota = sum([quota for _, quota in self.normals])
+        self.normals: list[tuple[int, int]] = []
+        self.pass_size = self.pass_quota = 0
+        for binding in demand.normals:
+            size, quota = binding.size << shift, demand.quotas[binding]
+            self.normals.append((size, quota))
+            self.pass_size += size
+            self.pass_quota += quota
         self.smallest = self.normals[0][0] if self.normals else 0
-        self.mounts = [
-            (covering(disks, binding.source) % (nowhere + 1), demand.quotas[binding]) for binding in demand.mounts
-        ]
+        self.mounts: list[tuple[int, int]] = []
         self.mount_totals: dict[int, int] = {}
-        for disk, quota in self.mounts:
+        for binding in demand.mounts:
+            disk, quota = covering(disks, binding.source) % (nowhere + 1), demand.quotas[binding]
+            self.mounts.append((disk, quota))
             self.mount_totals[disk] = self.mount_totals.get(disk, 0) + quota
         self.monopoly_size = demand.monopoly_size << shift
         self.monopoly_quota = demand.monopoly_quota
+
+    def keys(self, names: "Iterable[str]", free: dict[str, int]) -> list[int]:
+        """Return the integers of devices with that many bytes free, in the order of their names."""
+        return [free[name] << self.shift | self.ranks[name] for name in names]
 
     def devices(self, sizes: dict[str, int]) -> list[tuple[int, str]]:
         """Return (integer, name) of devices with that many bytes, ascending."""

@@ -2,7 +2,7 @@
 
 from resource_extend.errors import ResourceError
 from resource_extend.storage.affinity import Unplaceable, replan
-from resource_extend.storage.binding import Binding, needs_scheduling, parse_bindings
+from resource_extend.storage.binding import Binding, needs_scheduling, parse_bindings, total_size
 from resource_extend.storage.deploy import SHORTAGE
 from resource_extend.storage.disk import add
 from resource_extend.storage.merge import merge
@@ -19,7 +19,7 @@ from resource_extend.storage.plan import (
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.sums import in_range
 from resource_extend.storage.workload import in_range as storage_in_range
-from resource_extend.storage.workload import total_size, validate
+from resource_extend.storage.workload import validate
 from resource_extend.storage.workload_resource import WorkloadResource, parse_plan
 
 TYPE_CHECKING = False

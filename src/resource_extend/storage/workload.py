@@ -3,13 +3,11 @@
 from msgspec import UNSET, Struct, UnsetType
 
 from resource_extend.errors import InputError, ResourceError
-from resource_extend.storage.binding import Binding, parse_bindings
+from resource_extend.storage.binding import Binding, parse_bindings, total_size
 from resource_extend.units import in_int64, size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     # What one workload asks for: bindings of requests and of limits, which may be one list; bytes of storage requested
     # and limited. No class: making one would cost a call more than all that is done here.
     Workload = tuple[list[Binding], list[Binding], int, int]
@@ -97,11 +95,6 @@ def folded(workload: "Workload") -> "Workload":
     storage_request += total_size(asked)
     storage_limit += total_size(limit)
     return asked, limit, in_range(storage_request), in_range(storage_limit)
-
-
-def total_size(bindings: "Iterable[Binding]") -> int:
-    """Return the sum of the bindings' bytes."""
-    return sum([binding.size for binding in bindings])
 
 
 def in_range(storage: int) -> int:
