@@ -7,7 +7,8 @@ unit goes through a double. The same parser reads the counts inside binding and 
 from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import InputError
 
-_FACTORS = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_ENDINGS = ("", "b", "ib")
 
 
 def in_int64(number: int) -> bool:
@@ -45,8 +46,9 @@ def parse_size(text: str) -> int:
         return 0
     # As nearly all texts are: with digits few enough for a double. The rest is code that hardly any call reads.
     digits = text.rstrip("bikmgtpBIKMGTP")
-    if len(digits) <= 15 and is_digits(digits):
-        size = int(digits) * _factor(text[len(digits) :])
+    unit = text[len(digits) :].lower()
+    if len(digits) <= 15 and is_digits(digits) and unit[:1] in _FACTORS and unit[1:] in _ENDINGS:
+        size = int(digits) * _FACTORS[unit[:1]]
         if size <= INT64_MAX:
             return size
     return _parse_any_form(text)
@@ -64,20 +66,6 @@ def truncated(number: int, divisor: int) -> int:
     return number // divisor if number >= 0 else -(-number // divisor)
 
 
-def _factor(unit: str) -> int:
-    """Return how many bytes a unit has."""
-    letter = unit.lower()
-    if letter[1:] in ("b", "ib") and letter[0] != "b":
-        letter = letter[0]
-    if letter not in _FACTORS or len(unit.encode()) > 3:
-        raise _unknown(unit)
-    return _FACTORS[letter]
-
-
-def _unknown(unit: str) -> InputError:
-    return InputError(f"invalid suffix: '{unit if len(unit.encode()) > 3 else unit.lower()}'")
-
-
 def _parse_any_form(text: str) -> int:
     """Return what `parse_size` does, for a text that may have a sign, a fraction, an exponent or a space."""
     if is_digits(text[1:] if text[0] in "+-" else text):
@@ -92,7 +80,14 @@ def _parse_any_form(text: str) -> int:
     mantissa = rest[:last] if rest[last : last + 1] == " " else rest[: last + 1]
     if not _is_number(mantissa):
         raise InputError(f"invalid size: '{text}'")
-    product = float(mantissa) * _factor(rest[last + 1 :])
+    unit = rest[last + 1 :]
+    if len(unit.encode()) > 3:
+        raise InputError(f"invalid suffix: '{unit}'")
+    unit = unit.lower()
+    letter = "" if unit == "b" else unit[:1]
+    if letter not in _FACTORS or unit[1:] not in _ENDINGS:
+        raise InputError(f"invalid suffix: '{unit}'")
+    product = float(mantissa) * _FACTORS[letter]
     # The comparison also stops infinity before it is converted.
     if product > 2.0**63 or not in_int64(size := int(-product if rest is not text else product)):
         raise InputError(f"invalid size: '{text}'")

@@ -5,8 +5,8 @@ Every failure here is a shortage to the caller, whatever its cause.
 
 from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.demand import Demand
+from resource_extend.storage.deploy import only_device
 from resource_extend.storage.disk import Disk, covering, summed
-from resource_extend.storage.plan import only_device
 from resource_extend.storage.schedule import place, shares, state_of
 
 TYPE_CHECKING = False

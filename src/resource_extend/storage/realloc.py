@@ -3,10 +3,8 @@
 from resource_extend.errors import ResourceError
 from resource_extend.storage.affinity import Unplaceable, replan
 from resource_extend.storage.binding import Binding, needs_scheduling, parse_bindings, total_size
-from resource_extend.storage.deploy import SHORTAGE
-from resource_extend.storage.disk import add
-from resource_extend.storage.merge import merge
-from resource_extend.storage.plan import (
+from resource_extend.storage.deploy import (
+    SHORTAGE,
     EngineParams,
     apply_plan,
     engine_params,
@@ -16,6 +14,8 @@ from resource_extend.storage.plan import (
     only_device,
     workload_of,
 )
+from resource_extend.storage.disk import add
+from resource_extend.storage.merge import merge
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.sums import in_range
 from resource_extend.storage.workload import in_range as storage_in_range
