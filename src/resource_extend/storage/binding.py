@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from resource_extend.storage.disk import Quota
 
+    # Source, destination, held flags, size, quota.
+    Fields = tuple[str, str, str, int, Quota]
+
 
 class Binding(Struct, frozen=True):
     """One volume of a workload.
@@ -93,8 +96,8 @@ def total_quota(bindings: "Iterable[Binding]") -> "Quota":
     return (read_iops, write_iops, read_bps, write_bps)
 
 
-def parse_binding(text: str) -> Binding:
-    """Return the binding that a text means.
+def parse_fields(text: str) -> "Fields":
+    """Return what the binding is made of that a text means. Calls that only book workloads need no more of it.
 
     Raises:
         InputError: `<text>: invalid volume`, `dest must be provided: …`, or the text of a size that does not parse.
@@ -106,19 +109,23 @@ def parse_binding(text: str) -> Binding:
     flags = "".join(sorted(set(parts[2]))) if len(parts) > 2 else ""
     size, *quota = [parse_size(part) for part in parts[3:]] or [0]
     quota += [0] * (4 - len(quota))
-    binding = Binding(source, destination, flags or "rw", size, (quota[0], quota[1], quota[2], quota[3]))
+    fields = source, destination, flags or "rw", size, (quota[0], quota[1], quota[2], quota[3])
     if not destination:
-        raise _without_destination(binding)
-    return binding
+        raise _without_destination(fields)
+    return fields
 
 
-def _without_destination(binding: Binding) -> InputError:
-    quota = binding.quota
+def _without_destination(fields: "Fields") -> InputError:
+    source, _, flags, size, quota = fields
     return InputError(
-        f"dest must be provided: {{Source:{binding.source} Destination: Flags:{binding.flags}"
-        f" SizeInBytes:{binding.size} ReadIOPS:{quota[0]} WriteIOPS:{quota[1]} ReadBPS:{quota[2]}"
-        f" WriteBPS:{quota[3]}}}: invalid volume"
+        f"dest must be provided: {{Source:{source} Destination: Flags:{flags} SizeInBytes:{size}"
+        f" ReadIOPS:{quota[0]} WriteIOPS:{quota[1]} ReadBPS:{quota[2]} WriteBPS:{quota[3]}}}: invalid volume"
     )
+
+
+def parse_binding(text: str) -> Binding:
+    """Return the binding that a text means; raises what `parse_fields` does."""
+    return Binding(*parse_fields(text))
 
 
 def parse_bindings(texts: "Iterable[str]", known: dict[str, Binding] | None = None) -> list[Binding]:

@@ -45,10 +45,10 @@ class Change:
     def __init__(self, origin: WorkloadResource, asked: "Workload") -> None:
         known: dict[str, Binding] = {}
         self.origin = origin
-        self.request = parse_bindings(origin.volumes_request, known)
-        self.limit = parse_bindings(origin.volumes_limit, known)
-        self.plan_request = parse_plan(origin.volume_plan_request, known)
-        self.plan_limit = parse_plan(origin.volume_plan_limit, known)
+        self.request = parse_bindings(origin.volumes_request or (), known)
+        self.limit = parse_bindings(origin.volumes_limit or (), known)
+        self.plan_request = parse_plan(origin.volume_plan_request or {}, known)
+        self.plan_limit = parse_plan(origin.volume_plan_limit or {}, known)
         for plan in (self.plan_request, self.plan_limit):
             for devices in plan.values():
                 only_device(devices)
@@ -76,7 +76,8 @@ def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadRe
     request, limit, storage_request, _ = merged
     if storage_request - origin.storage_request > record.capacity.storage - record.usage.storage:
         raise ResourceError(SHORTAGE)
-    plan, rows = change.plan_request, origin.disks_request
+    held = origin.disks_request or []
+    plan, rows = change.plan_request, held
     if change.reschedule:
         try:
             plan, rows = replan(record, request, change.request, change.plan_request)
@@ -88,7 +89,7 @@ def reallocate(record: Record, change: Change) -> tuple[EngineParams, WorkloadRe
     delta = WorkloadResource(
         volume_plan_request=_plan_delta(plan, change.plan_request),
         storage_request=storage_in_range(storage_request - origin.storage_request),
-        disks_request=add(rows, origin.disks_request, -1),
+        disks_request=add(rows, held, -1),
     )
     return engine_params(merged, plan, rows_limit, _moved(change, plan)), delta, target
 
