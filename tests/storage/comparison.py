@@ -5,9 +5,8 @@ import random
 from resource_extend.storage.affinity import Unplaceable, replan
 from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import UNBOUNDED, Demand
+from resource_extend.storage.demand import UNBOUNDED, Demand, Layout
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.layout import Layout
 from resource_extend.storage.merge import merge
 from resource_extend.storage.passes import make_passes
 from resource_extend.storage.resource import Record, Resource

@@ -35,8 +35,7 @@ class Binding(Struct, frozen=True):
 
     def has_iops(self) -> bool:
         """Tell whether any quota is asked for."""
-        quota = self.quota
-        return quota[0] > 0 or quota[1] > 0 or quota[2] > 0 or quota[3] > 0
+        return max(self.quota) > 0
 
     def monopoly(self) -> bool:
         """Tell whether the binding wants a device of its own."""
@@ -52,23 +51,22 @@ class Binding(Struct, frozen=True):
 
     def full(self) -> str:
         """Return the full form, 8 parts: the form of answers, plan keys and sorting."""
-        return f"{self.source}:{self.destination}:{_rendered(self.flags)}:{self.size}:{_quota_text(self.quota)}"
+        # Most have plain flags and ask for no quota; what is written out here saves two calls for each text.
+        flags = _rendered(self.flags) if "o" in self.flags else self.flags
+        quota = "0:0:0:0" if self.quota == NO_QUOTA else quota_text(self.quota)
+        return f"{self.source}:{self.destination}:{flags}:{self.size}:{quota}"
 
     def normalized(self) -> str:
         """Return the form that engines read: without `m`, and 4 parts when no quota is set."""
-        text = f"{self.source}:{self.destination}:{_rendered(self.flags.replace('m', ''))}:{self.size}"
+        flags = self.flags.replace("m", "")
+        flags = _rendered(flags) if "o" in flags else flags
+        text = f"{self.source}:{self.destination}:{flags}:{self.size}"
         return text if self.quota == NO_QUOTA else f"{text}:{quota_text(self.quota)}"
 
 
-def _quota_text(quota: "Quota") -> str:
-    # Most bindings ask for none, and writing numbers is what a text costs most.
-    return "0:0:0:0" if quota == NO_QUOTA else quota_text(quota)
-
-
 def _rendered(flags: str) -> str:
-    if "o" in flags:
-        return flags.replace("o", "").replace("r", "ro").replace("w", "wo")
-    return flags
+    """Return held flags with an `o` in the form of texts."""
+    return flags.replace("o", "").replace("r", "ro").replace("w", "wo")
 
 
 def needs_scheduling(bindings: "Iterable[Binding]") -> bool:

@@ -12,9 +12,8 @@ from resource_extend.codec import decode, holds_long_number
 from resource_extend.errors import Undecodable
 from resource_extend.storage.binding import needs_scheduling, total_size
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import Demand
+from resource_extend.storage.demand import Demand, Layout
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.schedule import state_of
 

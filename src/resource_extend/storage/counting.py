@@ -3,7 +3,7 @@
 Each form gives what plain enumeration gives for its class of demands, and looks only at what it needs of:
 
     layout: the demand on the devices and mounts of the node.
-    devices: (integer of the device as if nothing of it were used, name), ascending; see `layout`.
+    devices: (integer of the device as if nothing of it were used, name), ascending; see `demand`.
     taken: bytes in use by device; devices that are missing, or have 0, are unused ones.
     left: what is left of each disk, that of the imaginary last one included.
     most: the cap.
@@ -19,8 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from resource_extend.storage.demand import Demand
-    from resource_extend.storage.layout import Layout
+    from resource_extend.storage.demand import Demand, Layout
 
     Devices = list[tuple[int, str]]
     Count = Callable[[Layout, Devices, dict[str, int], list[int], int], int]

@@ -5,9 +5,8 @@ no plans, has further short cuts in `counting`.
 """
 
 from resource_extend.storage.binding import total_size
-from resource_extend.storage.demand import UNBOUNDED, Demand
+from resource_extend.storage.demand import UNBOUNDED, Demand, Layout
 from resource_extend.storage.disk import Disk, combined, summed
-from resource_extend.storage.layout import Layout
 from resource_extend.storage.passes import make_passes, monopoly_devices
 
 TYPE_CHECKING = False
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     Slots = tuple[int, Plan, list[Disk]]
     # All slots of one evaluation: runs of normal passes and their number, then the devices of the monopoly slots (None
     # when nothing asks for a device of its own), then used and unused devices in the order in which unlimited bindings
-    # look at them. Devices are integers as in `layout`.
+    # look at them. Devices are integers as in `demand`.
     Evaluation = tuple[list[Run], int, list[int] | None, list[int], list[int]]
 
 
