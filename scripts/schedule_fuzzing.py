@@ -13,8 +13,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / "tests")]
 
-from resource_extend.storage.schedule import place  # noqa: E402
-from resource_extend.storage.state import state_of  # noqa: E402
+from resource_extend.storage.schedule import place, state_of  # noqa: E402
 from storage import cases  # noqa: E402
 from storage.comparison import affinity_case, caps, compare, compare_affinity, compare_quotas_left  # noqa: E402
 

@@ -26,8 +26,7 @@ from resource_extend.codec import encode
 from resource_extend.storage.binding import parse_binding
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.schedule import place
-from resource_extend.storage.state import state_of
+from resource_extend.storage.schedule import place, state_of
 from resource_extend.store.etcd import EtcdStore
 from storage.comparison import counted
 from storage.enumeration import enumerate_slots

@@ -7,10 +7,8 @@ unit goes through a double. The same parser reads the counts inside binding and 
 from resource_extend.codec import INT64_MAX, INT64_MIN
 from resource_extend.errors import InputError
 
-_UNITS = {"": 1, "b": 1}
-for _power, _letter in enumerate("kmgtp", 1):
-    for _suffix in ("", "b", "ib"):
-        _UNITS[_letter + _suffix] = 1 << 10 * _power
+_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40, "p": 1 << 50}
+_ENDINGS = ("", "b", "ib")
 
 
 def in_int64(number: int) -> bool:
@@ -46,12 +44,14 @@ def parse_size(text: str) -> int:
     """
     if not text:
         return 0
-    if not is_digits(text[1:] if text[0] in "+-" else text):
-        return _with_unit(text)
-    number = plain_integer(text)
-    if number is None:
-        raise InputError(f"invalid size: '{text}'")
-    return number
+    # As nearly all texts are: with digits few enough for a double. The rest is code that hardly any call reads.
+    digits = text.rstrip("bikmgtpBIKMGTP")
+    unit = text[len(digits) :].lower()
+    if len(digits) <= 15 and is_digits(digits) and unit[:1] in _FACTORS and unit[1:] in _ENDINGS:
+        size = int(digits) * _FACTORS[unit[:1]]
+        if size <= INT64_MAX:
+            return size
+    return _parse_any_form(text)
 
 
 def size_of(value: int | str | None) -> int:
@@ -66,21 +66,28 @@ def truncated(number: int, divisor: int) -> int:
     return number // divisor if number >= 0 else -(-number // divisor)
 
 
-def _with_unit(text: str) -> int:
+def _parse_any_form(text: str) -> int:
+    """Return what `parse_size` does, for a text that may have a sign, a fraction, an exponent or a space."""
+    if is_digits(text[1:] if text[0] in "+-" else text):
+        number = plain_integer(text)
+        if number is None:
+            raise InputError(f"invalid size: '{text}'")
+        return number
     rest = text[1:] if text[0] == "-" else text
     last = len(rest) - 1
     while last >= 0 and rest[last] not in "0123456789. ":
         last -= 1
-    number = rest[:last] if rest[last : last + 1] == " " else rest[: last + 1]
-    if not _is_number(number):
+    mantissa = rest[:last] if rest[last : last + 1] == " " else rest[: last + 1]
+    if not _is_number(mantissa):
         raise InputError(f"invalid size: '{text}'")
     unit = rest[last + 1 :]
     if len(unit.encode()) > 3:
         raise InputError(f"invalid suffix: '{unit}'")
-    factor = _UNITS.get(unit.lower())
-    if factor is None:
-        raise InputError(f"invalid suffix: '{unit.lower()}'")
-    product = float(number) * factor
+    unit = unit.lower()
+    letter = "" if unit == "b" else unit[:1]
+    if letter not in _FACTORS or unit[1:] not in _ENDINGS:
+        raise InputError(f"invalid suffix: '{unit}'")
+    product = float(mantissa) * _FACTORS[letter]
     # The comparison also stops infinity before it is converted.
     if product > 2.0**63 or not in_int64(size := int(-product if rest is not text else product)):
         raise InputError(f"invalid size: '{text}'")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from resource_extend.storage.binding import Binding
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.state import State
-from storage.enumeration import Node, Plan, Quota, Slot, classified, enumerate_slots, has_iops, scheduled
+from storage.enumeration import Node, Plan, Quota, Slot, State, classified, enumerate_slots, has_iops, scheduled
 
 
 class NoRoom(Exception):
@@ -69,8 +68,7 @@ def enumerate_affinity(  # noqa: PLR0912 - one story, as the specification tells
     for binding in unlimited:
         stay(node, slot, binding, home(binding), aside)
     if aside:
-        now = State(node.used, node.unused, node.free, node.disks, node.left)
-        slots = enumerate_slots(now, aside, 1)
+        slots = enumerate_slots((node.used, node.unused, node.free, node.disks, [*node.left]), aside, 1)
         if not slots:
             raise NoRoom
         slot = Slot({**slot.plan, **slots[0].plan}, slot.entries + slots[0].entries)

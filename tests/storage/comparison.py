@@ -3,21 +3,19 @@
 import random
 
 from resource_extend.storage.affinity import Unplaceable, replan
-from resource_extend.storage.binding import Binding, full_form, needs_scheduling
+from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import UNBOUNDED, Demand
+from resource_extend.storage.demand import UNBOUNDED, Demand, Layout
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.layout import Layout
 from resource_extend.storage.merge import merge
 from resource_extend.storage.passes import make_passes
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.schedule import place
-from resource_extend.storage.state import State, state_of
+from resource_extend.storage.schedule import place, state_of
 from resource_extend.storage.sums import changed
 from resource_extend.storage.validation import validated
 from storage import cases
 from storage.affinity_enumeration import NoRoom, enumerate_affinity
-from storage.enumeration import Node, Plan, bound_of, classified, enumerate_slots, has_iops, normal_slots
+from storage.enumeration import Node, Plan, State, bound_of, classified, enumerate_slots, has_iops, normal_slots
 
 Placed = list[tuple[Plan, list[Disk]]]
 
@@ -35,10 +33,11 @@ def placed(state: State, bindings: list[Binding], most: int) -> Placed:
 def counted(state: State, bindings: list[Binding], most: int) -> int:
     """Return the slots that the capacity query counts."""
     demand = Demand(bindings)
-    layout = Layout(state.free, state.disks, demand)
-    taken = dict.fromkeys(state.used, 1)
-    devices = layout.devices({device: free + taken.get(device, 0) for device, free in state.free.items()})
-    left = [*map(demand.packed_left, state.left), demand.guard]
+    used, _, free, disks, quotas_left = state
+    layout = Layout(free, disks, demand)
+    taken = dict.fromkeys(used, 1)
+    devices = layout.devices({device: size + taken.get(device, 0) for device, size in free.items()})
+    left = [*map(demand.packed_left, quotas_left), demand.guard]
     return counter(demand)(layout, devices, taken, left, most)
 
 
@@ -60,13 +59,14 @@ def compare_quotas_left(state: State, bindings: list[Binding], most: int) -> Non
     normal, monopoly, _, mount = classified(bindings)
     if not normal and not any(map(has_iops, mount)):
         return
-    bound = bound_of(state, normal, monopoly, mount, most)
+    used, unused, free, disks, quotas_left = state
+    bound = bound_of(unused, normal, monopoly, mount, most)
     node = Node.of(state)
     slots = normal_slots(node, normal, mount, bound, most)
     demand = Demand(bindings)
-    layout = Layout(state.free, state.disks, demand)
-    keys = sorted(state.free[device] << layout.shift | layout.ranks[device] for device in state.used)
-    left = [*map(demand.packed_left, state.left), demand.guard]
+    layout = Layout(free, disks, demand)
+    keys = sorted(layout.keys(used, free))
+    left = [*map(demand.packed_left, quotas_left), demand.guard]
     assert len(slots) == make_passes(layout, keys, left, UNBOUNDED if bound is None else bound)
     assert [*map(demand.packed_left, node.left), demand.guard] == left
 
@@ -74,7 +74,7 @@ def compare_quotas_left(state: State, bindings: list[Binding], most: int) -> Non
 def affinity_case(source: random.Random) -> tuple[Record, list[Binding], list[Binding], Plan] | None:
     """Make a workload placed and booked on a node, and the merged list after a change: (node, merged, origin, plan)."""
     record = cases.node(source)
-    origin = sorted(cases.bindings(source, record, cases.CLASSES["any"], 4), key=full_form)
+    origin = sorted(cases.bindings(source, record, cases.CLASSES["any"], 4), key=Binding.full)
     slots = place(state_of(record), origin, 1) if needs_scheduling(origin) else []
     if not slots:
         return None

@@ -7,12 +7,13 @@ shipped scheduler but the shapes of bindings, disks and the node's state.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from resource_extend.storage.binding import Binding
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.state import State
 
 Quota = tuple[int, int, int, int]
+State = tuple[list[str], list[str], dict[str, int], list[Disk], list[Sequence[int]]]
 Plan = dict[Binding, dict[str, int]]
 NONE = (0, 0, 0, 0)
 
@@ -30,8 +31,8 @@ class Node:
     @classmethod
     def of(cls, state: State) -> Node:
         """Copy a state."""
-        left = [list(numbers) for numbers in state.left]
-        return cls(list(state.used), list(state.unused), dict(state.free), state.disks, left)
+        used, unused, free, disks, left = state
+        return cls(list(used), list(unused), dict(free), disks, [list(numbers) for numbers in left])
 
     def covering(self, path: str) -> int | None:
         """3.4: the greatest depth wins, the later one among equals."""
@@ -168,24 +169,25 @@ def monopoly_slots(node: Node, monopoly: list[Binding], most: int) -> list[Slot]
 
 
 def bound_of(
-    state: State, normal: list[Binding], monopoly: list[Binding], mount: list[Binding], most: int
+    unused: list[str], normal: list[Binding], monopoly: list[Binding], mount: list[Binding], most: int
 ) -> int | None:
     """7.5."""
     if not monopoly:
         return most
     others_ask = any(has_iops(binding) for binding in [*normal, *mount])
     if not any(has_iops(binding) for binding in monopoly) or not others_ask:
-        return max(most, len(state.unused) + 1)
+        return max(most, len(unused) + 1)
     return None
 
 
 def enumerate_slots(state: State, bindings: list[Binding], most: int) -> list[Slot]:
     """7: at most `most` slots, in order."""
     normal, monopoly, unlimited, mount = classified(bindings)
-    if (normal or monopoly or unlimited) and not state.free:
+    whole = Node.of(state)
+    if (normal or monopoly or unlimited) and not whole.free:
         return []
-    bound = bound_of(state, normal, monopoly, mount, most)
-    used, unused = list(state.used), list(state.unused)
+    bound = bound_of(whole.unused, normal, monopoly, mount, most)
+    used, unused = list(whole.used), list(whole.unused)
     while True:  # 7.6
         node = Node.of(state)
         node.used, node.unused = list(used), list(unused)
@@ -193,7 +195,7 @@ def enumerate_slots(state: State, bindings: list[Binding], most: int) -> list[Sl
         devices = monopoly_slots(node, monopoly, most)
         if not (len(devices) > len(passes) and len(passes) < most):
             break
-        opened = next((d for d in unused if normal and state.free[d] >= normal[0].size), None)
+        opened = next((d for d in unused if normal and whole.free[d] >= normal[0].size), None)
         if opened is None:
             break
         unused.remove(opened)
@@ -201,7 +203,7 @@ def enumerate_slots(state: State, bindings: list[Binding], most: int) -> list[Sl
     count = min(len(passes), len(devices), most)
     everywhere: Plan = {}
     if unlimited and count:  # 7.7
-        rest = {device: state.free[device] for device in used + unused}
+        rest = {device: whole.free[device] for device in used + unused}
         for slot in passes + devices:
             for taken in slot.plan.values():
                 for device, size in taken.items():

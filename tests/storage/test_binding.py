@@ -4,8 +4,8 @@ import pytest
 
 from resource_extend.errors import InputError, ResourceError
 from resource_extend.storage.binding import Binding, needs_scheduling, parse_binding, parse_bindings
+from resource_extend.storage.deploy import apply_plan
 from resource_extend.storage.merge import merge
-from resource_extend.storage.plan import apply_plan
 from storage.verbs import GIB, KIB, MIB
 
 NONE = (0, 0, 0, 0)

@@ -11,8 +11,8 @@ from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.capacity import CapacityQuery
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.state import state_of
-from resource_extend.storage.workload import Workload, folded
+from resource_extend.storage.schedule import state_of
+from resource_extend.storage.workload import folded
 from storage import cases
 from storage.enumeration import enumerate_slots
 
@@ -73,12 +73,13 @@ def test_capacity_of_any_records(seed: int) -> None:
         records[f"n{number}"] = odd(source, record) if source.random() < 0.6 else record
     values = {node: text(source, record) for node, record in records.items()}
     bindings = cases.bindings(source, first, cases.CLASSES[source.choice(list(cases.CLASSES))], 3)
-    workload = folded(Workload(bindings, bindings, source.choice([0, 0, 1, 30]), 0))
+    workload = folded((bindings, bindings, source.choice([0, 0, 1, 30]), 0))
+    _, _, storage, _ = workload
     query = CapacityQuery(workload, MOST)
     query.look(source.sample(list(values.values()), source.randint(0, len(values))))
     answers = query.answers(["unknown", *records], values, lambda _, value: decode(value, Record))
 
-    wanted = {node: expected(record, bindings, workload.storage_request) for node, record in records.items()}
+    wanted = {node: expected(record, bindings, storage) for node, record in records.items()}
     assert {node: count for node, count in wanted.items() if count} == {
         node: answer.capacity for node, answer in answers.items() if node != "unknown"
     }

@@ -5,9 +5,9 @@ import pytest
 from resource_extend.storage.binding import parse_binding
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.schedule import place
-from resource_extend.storage.state import State, state_of
+from resource_extend.storage.schedule import place, state_of
 from storage.comparison import compare, counted, enumerated, placed
+from storage.enumeration import State
 from storage.verbs import GIB, TIB
 
 H = 1 << 50

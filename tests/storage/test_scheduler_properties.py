@@ -18,7 +18,7 @@ from resource_extend.storage.counting import (
 )
 from resource_extend.storage.demand import Demand, times
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.state import state_of
+from resource_extend.storage.schedule import state_of
 from resource_extend.storage.workload_resource import plan_texts
 from storage import cases
 from storage.comparison import (
@@ -29,7 +29,7 @@ from storage.comparison import (
     compare_quotas_left,
     counted,
 )
-from storage.enumeration import enumerate_slots
+from storage.enumeration import Node, enumerate_slots
 
 # Together well above 2,000 cases in each run.
 EACH = settings(max_examples=max(220, settings().max_examples))
@@ -140,8 +140,9 @@ def test_no_device_and_no_disk_gives_more_than_it_has(source: random.Random) -> 
     record = cases.node(source)
     bindings = cases.bindings(source, record, cases.CLASSES["any"])
     state = state_of(record)
-    free = dict(state.free)
-    left = {disk.device: list(numbers) for disk, numbers in zip(state.disks, state.left, strict=True)}
+    node = Node.of(state)
+    free = node.free
+    left = {disk.device: numbers for disk, numbers in zip(node.disks, node.left, strict=True)}
     monopolized = []
     for slot in enumerate_slots(state, bindings, cases.cap(source)):
         for binding, devices in slot.plan.items():
@@ -153,7 +154,7 @@ def test_no_device_and_no_disk_gives_more_than_it_has(source: random.Random) -> 
             left[row.device] = [have - want for have, want in zip(left[row.device], row.quota(), strict=True)]
     assert all(size >= 0 for size in free.values())
     assert all(min(numbers) >= 0 for numbers in left.values())
-    assert all(device in state.unused for device, _ in monopolized)
+    assert all(device in node.unused for device, _ in monopolized)
 
 
 # --- cases found by shrinking, and ones that reasoning is afraid of

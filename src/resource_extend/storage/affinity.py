@@ -5,10 +5,9 @@ Every failure here is a shortage to the caller, whatever its cause.
 
 from resource_extend.storage.binding import Binding, needs_scheduling
 from resource_extend.storage.demand import Demand
-from resource_extend.storage.disk import Disk, summed
-from resource_extend.storage.plan import only_device
-from resource_extend.storage.schedule import monopoly_total, place, shares
-from resource_extend.storage.state import State, state_of
+from resource_extend.storage.deploy import only_device
+from resource_extend.storage.disk import Disk, covering, summed
+from resource_extend.storage.schedule import place, shares, state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,7 +37,7 @@ def replan(
     """
     if not needs_scheduling(merged):
         return {}, []
-    placing = _Placing(state_of(record), origin_plan)
+    placing = _Placing(record, origin_plan)
     placing.give_back(origin)
     aside = placing.place_affine(Demand(merged))
     if aside:
@@ -60,10 +59,9 @@ def _device(disk: Disk) -> str:
 class _Placing:
     """A node's state while one workload is given back and placed anew."""
 
-    __slots__ = ("entries", "old", "plan", "state")
-
-    def __init__(self, state: State, origin_plan: "Plan") -> None:
-        self.state = state
+    def __init__(self, record: "Record", origin_plan: "Plan") -> None:
+        self.state = state_of(record)
+        _, _, self.free, self.disks, self.left = self.state
         self.old = {binding: only_device(devices) for binding, devices in origin_plan.items()}
         self.plan: Plan = {}
         self.entries: list[tuple[Disk, Quota]] = []
@@ -74,9 +72,9 @@ class _Placing:
             if binding.has_iops() and not binding.scheduled():
                 self._give(binding.source, binding.quota)
         for binding, (device, size) in self.old.items():
-            if device not in self.state.free:
+            if device not in self.free:
                 raise Unplaceable
-            self.state.free[device] += size
+            self.free[device] += size
             if binding.has_iops():
                 self._give(device, binding.quota)
 
@@ -86,7 +84,7 @@ class _Placing:
         for binding in demand.mounts:
             self._take(binding.source, binding.quota)
         aside = [binding for binding in demand.normals if not self._stays(binding, homes)]
-        aside += self._monopoly_aside(demand.monopoly, homes)
+        aside += self._monopoly_aside(demand, homes)
         return aside + [binding for binding in demand.unlimited if not self._stays(binding, homes)]
 
     def _stays(self, binding: Binding, homes: dict[tuple[str, str, str], str]) -> bool:
@@ -94,43 +92,43 @@ class _Placing:
         device = homes.get(binding.identity())
         if device is None:
             return False
-        if self.state.free[device] < binding.size:
+        if self.free[device] < binding.size:
             raise Unplaceable
-        self.state.free[device] -= binding.size
+        self.free[device] -= binding.size
         self._take(device, binding.quota)
         self.plan[binding] = {device: binding.size}
         return True
 
-    def _monopoly_aside(self, bindings: list[Binding], homes: dict[tuple[str, str, str], str]) -> list[Binding]:
+    def _monopoly_aside(self, demand: Demand, homes: dict[tuple[str, str, str], str]) -> list[Binding]:
         """Place all monopoly bindings on the device of the first that has one; return them all if none has."""
+        bindings, size = demand.monopoly, demand.monopoly_size
         affine = [homes[binding.identity()] for binding in bindings if binding.identity() in homes]
         if not affine:
             return bindings
         device = affine[0]
-        size = sum([binding.size for binding in bindings])
         held = sum([size for binding, (_, size) in self.old.items() if binding.monopoly()])
-        free = self.state.free[device]
+        free = self.free[device]
         if held < size or free < size:
             raise Unplaceable
-        self._take(device, monopoly_total(bindings))
+        self._take(device, demand.monopoly_total)
         self.plan.update(shares(bindings, device, free))
-        self.state.free[device] = 0
+        self.free[device] = 0
         return []
 
     def _give(self, path: str, quota: "Quota") -> None:
-        disk = self.state.cover(path)
+        disk = covering(self.disks, path)
         if disk < 0:
             raise Unplaceable
-        self.state.left[disk] = [one + other for one, other in zip(self.state.left[disk], quota, strict=True)]
+        self.left[disk] = [one + other for one, other in zip(self.left[disk], quota, strict=True)]
 
     def _take(self, path: str, quota: "Quota") -> None:
         """Take a quota, which must fit; without a disk that covers the path only an empty one does."""
-        disk = self.state.cover(path)
-        left = [0, 0, 0, 0] if disk < 0 else self.state.left[disk]
+        disk = covering(self.disks, path)
+        left = [0, 0, 0, 0] if disk < 0 else self.left[disk]
         rest = [one - other for one, other in zip(left, quota, strict=True)]
         if min(rest) < 0:
             raise Unplaceable
         if disk >= 0:
-            self.state.left[disk] = rest
+            self.left[disk] = rest
         if any(quota):
-            self.entries.append((self.state.disks[disk], quota))
+            self.entries.append((self.disks[disk], quota))

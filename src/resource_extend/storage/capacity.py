@@ -10,20 +10,19 @@ from msgspec.json import Decoder
 from resource_extend.answers.capacity import NodeDeployCapacity, ratio
 from resource_extend.codec import decode, holds_long_number
 from resource_extend.errors import Undecodable
-from resource_extend.storage.binding import needs_scheduling
+from resource_extend.storage.binding import needs_scheduling, total_size
 from resource_extend.storage.counting import counter
-from resource_extend.storage.demand import Demand
+from resource_extend.storage.demand import Demand, Layout
 from resource_extend.storage.disk import Disk
-from resource_extend.storage.layout import Layout
 from resource_extend.storage.resource import Record, Resource
-from resource_extend.storage.state import state_of
-from resource_extend.storage.workload import Workload, total_size
+from resource_extend.storage.schedule import state_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
     from resource_extend.storage.disk import Quota
+    from resource_extend.storage.workload import Workload
 
 _CAPACITY = b'{"capacity":'
 _USAGE = b',"usage":'
@@ -88,7 +87,7 @@ class _Whole:
 class CapacityQuery:
     """One request, asked of many nodes."""
 
-    def __init__(self, workload: Workload, most: int) -> None:
+    def __init__(self, workload: "Workload", most: int) -> None:
         """Prepare a query.
 
         Args:
@@ -96,11 +95,11 @@ class CapacityQuery:
             most: the cap on workloads of one node.
         """
         self.most = most
-        self.storage = workload.storage_request
-        self.by_volumes = bool(workload.request) or not self.storage
-        self.rated = total_size(workload.request) if self.by_volumes else self.storage
-        self.demand = Demand(workload.request)
-        self.scheduled = needs_scheduling(workload.request)
+        asked, _, self.storage, _ = workload
+        self.by_volumes = bool(asked) or not self.storage
+        self.rated = total_size(asked) if self.by_volumes else self.storage
+        self.demand = Demand(asked)
+        self.scheduled = needs_scheduling(asked)
         self.count = counter(self.demand)
         # Where all four numbers of a quota are asked for in one proportion, as usual, a disk is one small number.
         lanes = self.demand.lanes
@@ -262,7 +261,7 @@ class CapacityQuery:
 
     def _irregular_slots(self, record: Record) -> int:
         """Count on any record, however its usage exceeds its capacity and its disks are listed."""
-        state = state_of(record)
-        layout = Layout(state.free, state.disks, self.demand)
-        left = [*[self.demand.packed_left(left) for left in state.left], self.demand.guard]
+        _, _, free, disks, quotas_left = state_of(record)
+        layout = Layout(free, disks, self.demand)
+        left = [*map(self.demand.packed_left, quotas_left), self.demand.guard]
         return self.count(layout, layout.devices(record.capacity.volumes), record.usage.volumes, left, self.most)

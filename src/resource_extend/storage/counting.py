@@ -3,7 +3,7 @@
 Each form gives what plain enumeration gives for its class of demands, and looks only at what it needs of:
 
     layout: the demand on the devices and mounts of the node.
-    devices: (integer of the device as if nothing of it were used, name), ascending; see `layout`.
+    devices: (integer of the device as if nothing of it were used, name), ascending; see `demand`.
     taken: bytes in use by device; devices that are missing, or have 0, are unused ones.
     left: what is left of each disk, that of the imaginary last one included.
     most: the cap.
@@ -19,8 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from resource_extend.storage.demand import Demand
-    from resource_extend.storage.layout import Layout
+    from resource_extend.storage.demand import Demand, Layout
 
     Devices = list[tuple[int, str]]
     Count = Callable[[Layout, Devices, dict[str, int], list[int], int], int]
@@ -37,7 +36,7 @@ def counter(demand: "Demand") -> "Count":
 
 def count_unlimited(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:  # noqa: ARG001
     """Count where nothing asks for bytes or quotas: any device will do."""
-    return most if layout.names or not layout.demand.needs_device else 0
+    return most if layout.names or not layout.demand.unlimited else 0
 
 
 def count_mounts(layout: "Layout", devices: "Devices", taken: dict[str, int], left: list[int], most: int) -> int:

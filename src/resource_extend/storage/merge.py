@@ -1,7 +1,7 @@
 """Adding a change to the bindings that a workload has (specification, storage 2.5)."""
 
 from resource_extend.errors import ResourceError
-from resource_extend.storage.binding import Binding, full_form
+from resource_extend.storage.binding import Binding
 from resource_extend.storage.disk import OUT_OF_RANGE
 from resource_extend.units import in_int64
 
@@ -27,4 +27,4 @@ def merge(change: list[Binding], origin: list[Binding]) -> list[Binding]:
         for number in binding.quota:
             if not in_int64(number):
                 raise ResourceError(OUT_OF_RANGE)
-    return sorted([binding for binding in merged.values() if binding.size >= 0], key=full_form)
+    return sorted([binding for binding in merged.values() if binding.size >= 0], key=Binding.full)

@@ -10,7 +10,7 @@ from resource_extend.storage.demand import UNBOUNDED, times
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from resource_extend.storage.layout import Layout
+    from resource_extend.storage.demand import Layout
 
     # The ranks of the devices that the normal bindings chose, in order, and how many passes chose them.
     Run = tuple[tuple[int, ...], int]

@@ -11,8 +11,9 @@ if TYPE_CHECKING:
     EMPTY: Any
     Volumes = dict[str, int]
     Disks = list[Disk]
-else:
-    # Records of the existing Go plugins hold null here; __post_init__ makes it empty before anything else sees it.
+if not TYPE_CHECKING:
+    # Records of the existing Go plugins hold null here; __post_init__ makes it empty before anything else sees it. This
+    # is no `else`, because a start leaves out a block for type checkers only when it stands alone.
     Volumes = dict[str, int] | None
     Disks = list[Disk] | None
     EMPTY = None
@@ -37,7 +38,7 @@ class Resource(Struct):
 
 if TYPE_CHECKING:
     Half = Resource
-else:
+if not TYPE_CHECKING:
     Half = Resource | None
 
 

@@ -4,9 +4,9 @@ The result is that of plain enumeration, found in runs of equal slots (14.2). Co
 no plans, has further short cuts in `counting`.
 """
 
-from resource_extend.storage.demand import UNBOUNDED, Demand
-from resource_extend.storage.disk import summed
-from resource_extend.storage.layout import Layout
+from resource_extend.storage.binding import total_size
+from resource_extend.storage.demand import UNBOUNDED, Demand, Layout
+from resource_extend.storage.disk import Disk, combined, summed
 from resource_extend.storage.passes import make_passes, monopoly_devices
 
 TYPE_CHECKING = False
@@ -14,25 +14,46 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from resource_extend.storage.binding import Binding
-    from resource_extend.storage.disk import Disk, Quota
+    from resource_extend.storage.disk import Quota
     from resource_extend.storage.passes import Run
-    from resource_extend.storage.state import State
+    from resource_extend.storage.resource import Record
     from resource_extend.storage.workload_resource import Plan
 
+    # The node as the scheduler sees it (7.1): used and unused devices, each in ascending order of (free, name); free
+    # bytes by device; disks, with the mounts of the node, and the four numbers that are left of each.
+    State = tuple[list[str], list[str], dict[str, int], list[Disk], list[Sequence[int]]]
     # A number of equal slots, where each binding lies in them, and what is taken of the disks for each slot.
     Slots = tuple[int, Plan, list[Disk]]
     # All slots of one evaluation: runs of normal passes and their number, then the devices of the monopoly slots (None
     # when nothing asks for a device of its own), then used and unused devices in the order in which unlimited bindings
-    # look at them. Devices are integers as in `layout`.
+    # look at them. Devices are integers as in `demand`.
     Evaluation = tuple[list[Run], int, list[int] | None, list[int], list[int]]
+
+
+def state_of(record: "Record") -> "State":
+    """Return the state of a node. Usage of devices that the capacity lacks is ignored."""
+    taken = record.usage.volumes
+    devices = []
+    for device, size in record.capacity.volumes.items():
+        devices.append((size - taken.get(device, 0), device))
+    devices.sort()
+    free = {}
+    used: list[str] = []
+    unused: list[str] = []
+    for size, device in devices:
+        free[device] = size
+        (used if taken.get(device) else unused).append(device)
+    disks = combined(record.capacity.disks, record.usage.disks, -1)
+    return used, unused, free, disks, list(map(Disk.quota, disks))
 
 
 def place(state: "State", bindings: "Sequence[Binding]", most: int) -> "list[Slots]":
     """Place as many slots as fit, at most `most`, in order. The state stays as it is."""
+    _, _, free, disks, _ = state
     demand = Demand(bindings)
-    if demand.needs_device and not state.free:
+    if not free and (demand.normals or demand.monopoly or demand.unlimited):
         return []
-    layout = Layout(state.free, state.disks, demand)
+    layout = Layout(free, disks, demand)
     evaluation = evaluate(layout, state, most)
     _, slots, devices, _, _ = evaluation
     slots = min(slots, most)
@@ -40,19 +61,16 @@ def place(state: "State", bindings: "Sequence[Binding]", most: int) -> "list[Slo
         slots = min(slots, len(devices))
     if not slots:
         return []
-    unlimited: Plan = {}
-    if demand.unlimited:
-        device = _emptiest(layout, evaluation)
-        unlimited = {binding: {device: 0} for binding in demand.unlimited}
-    return _slots(layout, state.disks, evaluation, unlimited, slots)
+    unlimited = _unlimited_plan(layout, evaluation) if demand.unlimited else {}
+    return _slots(layout, disks, evaluation, unlimited, slots)
 
 
 def evaluate(layout: Layout, state: "State", most: int) -> "Evaluation":
     """Make normal passes and monopoly slots, opening unused devices one by one while that helps (7.3 to 7.6)."""
     demand = layout.demand
-    used = [state.free[device] << layout.shift | layout.ranks[device] for device in state.used]
-    unused = [state.free[device] << layout.shift | layout.ranks[device] for device in state.unused]
-    start = [*[demand.packed_left(left) for left in state.left], demand.guard]
+    used_names, unused_names, free, _, quotas_left = state
+    used, unused = layout.keys(used_names, free), layout.keys(unused_names, free)
+    start = [*map(demand.packed_left, quotas_left), demand.guard]
     bound = bound_of(demand, most, len(unused))
     while True:
         runs: list[Run] = []
@@ -88,8 +106,8 @@ def promotable(layout: Layout, unused: list[int]) -> int | None:
     return None
 
 
-def _emptiest(layout: Layout, evaluation: "Evaluation") -> str:
-    """Return the device with most left after all slots of the evaluation, the first among equals (7.7)."""
+def _unlimited_plan(layout: Layout, evaluation: "Evaluation") -> "Plan":
+    """Put unlimited bindings on the device with most left after all slots, the first among equals (7.7)."""
     shift, mask = layout.shift, layout.mask
     runs, _, devices, used, unused = evaluation
     rest = {key & mask: key >> shift for key in [*used, *unused]}
@@ -103,7 +121,7 @@ def _emptiest(layout: Layout, evaluation: "Evaluation") -> str:
         if best is None or free > rest[best]:
             best = rank
     assert best is not None
-    return layout.names[best]
+    return {binding: {layout.names[best]: 0} for binding in layout.demand.unlimited}
 
 
 def _slots(
@@ -113,39 +131,38 @@ def _slots(
     result: list[Slots] = []
     runs, _, monopoly, _, _ = evaluation
     devices = iter(monopoly or ())
+    demand = layout.demand
     for choices, repeated in runs:
         count = min(repeated, wanted)
         if not count:
             break
         wanted -= count
-        plan, asked = _normal_plan(layout, choices)
+        plan, asked = _normal_plan(layout, disks, choices)
         if monopoly is None:
-            result.append((count, {**plan, **unlimited}, _rows(disks, asked)))
+            result.append((count, {**plan, **unlimited}, summed(asked)))
             continue
         for _ in range(count):
             key = next(devices)
-            device, disk = layout.names[key & layout.mask], layout.disk_of[key & layout.mask]
-            exclusive = shares(layout.demand.monopoly, device, key >> layout.shift)
-            total = monopoly_total(layout.demand.monopoly)
-            more = [(disk, total)] if any(total) else []
-            result.append((1, {**plan, **exclusive, **unlimited}, _rows(disks, asked + more)))
+            rank = key & layout.mask
+            exclusive = shares(demand.monopoly, layout.names[rank], key >> layout.shift)
+            more = [(disks[layout.disk_of[rank]], demand.monopoly_total)] if any(demand.monopoly_total) else []
+            result.append((1, {**plan, **exclusive, **unlimited}, summed(asked + more)))
     return result
 
 
-def _normal_plan(layout: Layout, choices: tuple[int, ...]) -> "tuple[Plan, list[tuple[int, Quota]]]":
+def _normal_plan(
+    layout: Layout, disks: "list[Disk]", choices: tuple[int, ...]
+) -> "tuple[Plan, list[tuple[Disk, Quota]]]":
+    """Return where a pass puts the normal bindings, and what of which disk they and the mounts ask for."""
     plan: Plan = {}
     asked = []
     for binding, rank in zip(layout.demand.normals, choices, strict=True):
         plan[binding] = {layout.names[rank]: binding.size}
         if binding.has_iops():
-            asked.append((layout.disk_of[rank], binding.quota))
+            asked.append((disks[layout.disk_of[rank]], binding.quota))
     for binding, (disk, _) in zip(layout.demand.mounts, layout.mounts, strict=True):
-        asked.append((disk, binding.quota))
+        asked.append((disks[disk], binding.quota))
     return plan, asked
-
-
-def _rows(disks: "list[Disk]", asked: "list[tuple[int, Quota]]") -> "list[Disk]":
-    return summed([(disks[disk], quota) for disk, quota in asked])
 
 
 def shares(bindings: "Sequence[Binding]", device: str, free: int) -> "Plan":
@@ -153,18 +170,12 @@ def shares(bindings: "Sequence[Binding]", device: str, free: int) -> "Plan":
 
     In doubles, dividing first; what rounding leaves over, or takes too much, goes to the first binding.
     """
-    total = float(sum([binding.size for binding in bindings]))
-    sizes = [int(float(binding.size) / total * float(free)) for binding in bindings]
-    sizes[0] += free - sum(sizes)
-    return {binding: {device: size} for binding, size in zip(bindings, sizes, strict=True)}
-
-
-def monopoly_total(bindings: "Sequence[Binding]") -> "Quota":
-    """Return the quotas of all monopoly bindings together."""
-    quotas = [binding.quota for binding in bindings]
-    return (
-        sum([quota[0] for quota in quotas]),
-        sum([quota[1] for quota in quotas]),
-        sum([quota[2] for quota in quotas]),
-        sum([quota[3] for quota in quotas]),
-    )
+    total = float(total_size(bindings))
+    plan = {}
+    rest = free
+    for binding in bindings:
+        size = int(float(binding.size) / total * float(free))
+        plan[binding] = {device: size}
+        rest -= size
+    plan[bindings[0]][device] += rest
+    return plan

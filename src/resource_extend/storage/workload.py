@@ -3,13 +3,17 @@
 from msgspec import UNSET, Struct, UnsetType
 
 from resource_extend.errors import InputError, ResourceError
-from resource_extend.storage.binding import Binding, full_form, parse_bindings
+from resource_extend.storage.binding import Binding, parse_bindings, total_size
 from resource_extend.units import in_int64, size_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    # What one workload asks for: bindings of requests and of limits, which may be one list; bytes of storage requested
+    # and limited. No class: making one would cost a call more than all that is done here.
+    Workload = tuple[list[Binding], list[Binding], int, int]
 
+_Texts = list[str] | None
+_Size = int | str | None
 _KEYS = {
     "volumes_request": "volumes-request",
     "volume_request": "volume-request",
@@ -23,39 +27,18 @@ _KEYS = {
 class WorkloadRequest(Struct, rename=_KEYS):
     """A workload request as it arrives: clients spell the same thing in several ways (specification, storage 6.1)."""
 
-    volumes_request: list[str] | None = None
-    volume_request: list[str] | None = None
-    volumes: list[str] | None = None
-    volume: list[str] | None = None
-    volume_limit: list[str] | None = None
-    volumes_limit: list[str] | None = None
-    storage_request: int | str | None = None
-    storage_limit: int | str | None = None
+    volumes_request: _Texts = None
+    volume_request: _Texts = None
+    volumes: _Texts = None
+    volume: _Texts = None
+    volume_limit: _Texts = None
+    volumes_limit: _Texts = None
+    storage_request: _Size = None
+    storage_limit: _Size = None
     storage: int | str | None | UnsetType = UNSET
 
 
-class Workload:
-    """What one workload asks for: bindings of requests and limits, bytes of storage."""
-
-    __slots__ = ("_texts", "limit", "request", "storage_limit", "storage_request")
-
-    def __init__(self, request: list[Binding], limit: list[Binding], storage_request: int, storage_limit: int) -> None:
-        self.request = request
-        self.limit = limit
-        self.storage_request = storage_request
-        self.storage_limit = storage_limit
-        self._texts: tuple[list[str], list[str]] | None = None
-
-    def texts(self) -> tuple[list[str], list[str]]:
-        """Return the full forms of the requests and of the limits; equal workloads share them."""
-        if self._texts is None:
-            asked = [binding.full() for binding in self.request]
-            same = self.limit is self.request
-            self._texts = asked, asked if same else [binding.full() for binding in self.limit]
-        return self._texts
-
-
-def parse_request(request: WorkloadRequest) -> Workload:
+def parse_request(request: WorkloadRequest) -> "Workload":
     """Return what a request asks for, not yet validated.
 
     Raises:
@@ -66,10 +49,9 @@ def parse_request(request: WorkloadRequest) -> Workload:
     for bindings in (asked, limit):
         _distinct_destinations(bindings)
     if isinstance(request.storage, UnsetType):
-        storage_request, storage_limit = size_of(request.storage_request), size_of(request.storage_limit)
-    else:
-        storage_request = storage_limit = size_of(request.storage)
-    return Workload(asked or limit, limit, storage_request, storage_limit)
+        return asked or limit, limit, size_of(request.storage_request), size_of(request.storage_limit)
+    storage = size_of(request.storage)
+    return asked or limit, limit, storage, storage
 
 
 def _distinct_destinations(bindings: list[Binding]) -> None:
@@ -80,38 +62,39 @@ def _distinct_destinations(bindings: list[Binding]) -> None:
         seen.add(binding.destination)
 
 
-def validate(workload: Workload) -> Workload:
+def validate(workload: "Workload") -> "Workload":
     """Return a request whose lists are sorted and pair by index, and whose limits are not below the requests.
 
     Raises:
         InputError: the first fault, the volumes' before the storage's (specification, storage 6.2).
     """
-    if not (workload.request or workload.limit or workload.storage_request or workload.storage_limit):
+    asked, limit, storage_request, storage_limit = workload
+    if not (asked or limit or storage_request or storage_limit):
         return workload
-    asked, limit = _validated_volumes(workload.request, workload.limit)
-    storage_request, storage_limit = workload.storage_request, workload.storage_limit
+    if len(asked) != len(limit):
+        raise InputError("different length of request and limit: invalid volume")
+    _check(asked)
+    if asked is limit:  # it is not above itself, and its destinations are distinct
+        asked = limit = sorted(asked, key=Binding.full)
+    else:
+        _check(limit)
+        asked, limit = _paired(sorted(asked, key=Binding.full), sorted(limit, key=Binding.full))
     if storage_request < 0 or storage_limit < 0:
         raise InputError("storage limit or request less than 0: invalid storage")
     storage_request = storage_request or storage_limit
-    if storage_limit:
-        storage_limit = max(storage_limit, storage_request)
-    return Workload(asked, limit, storage_request, storage_limit)
+    return asked, limit, storage_request, storage_limit and max(storage_limit, storage_request)
 
 
-def folded(workload: Workload) -> Workload:
+def folded(workload: "Workload") -> "Workload":
     """Return a validated request whose storages include its volumes: once in a deploy, never in a realloc.
 
     Raises:
         ResourceError: a storage outside int64.
     """
-    storage_request = workload.storage_request + total_size(workload.request)
-    storage_limit = workload.storage_limit + total_size(workload.limit)
-    return Workload(workload.request, workload.limit, in_range(storage_request), in_range(storage_limit))
-
-
-def total_size(bindings: "Iterable[Binding]") -> int:
-    """Return the sum of the bindings' bytes."""
-    return sum([binding.size for binding in bindings])
+    asked, limit, storage_request, storage_limit = workload
+    storage_request += total_size(asked)
+    storage_limit += total_size(limit)
+    return asked, limit, in_range(storage_request), in_range(storage_limit)
 
 
 def in_range(storage: int) -> int:
@@ -125,18 +108,22 @@ def in_range(storage: int) -> int:
     return storage
 
 
-def _validated_volumes(asked: list[Binding], limit: list[Binding]) -> tuple[list[Binding], list[Binding]]:
-    if len(asked) != len(limit):
-        raise InputError("different length of request and limit: invalid volume")
-    for binding in asked:
-        _check(binding)
-    if asked is limit:  # usually one list stands for both; it is not above itself, and its destinations are distinct
-        asked = sorted(asked, key=full_form)
-        return asked, asked
-    for binding in limit:
-        _check(binding)
-    asked = sorted(asked, key=full_form)
-    limit = sorted(limit, key=full_form)
+def _check(bindings: list[Binding]) -> None:
+    for binding in bindings:
+        if binding.size < 0 or min(binding.quota) < 0 or (not binding.size and binding.monopoly()):
+            raise _fault(binding)
+
+
+def _fault(binding: Binding) -> InputError:
+    if binding.size <= 0 and binding.monopoly():
+        return InputError(f"monopoly volume requires a positive size: {binding.full()}: invalid volume")
+    if min(binding.quota) < 0:
+        return InputError(f"invalid io parameters: {binding.full()}: invalid volume")
+    return InputError(f"negative size: {binding.full()}: invalid volume")
+
+
+def _paired(asked: list[Binding], limit: list[Binding]) -> tuple[list[Binding], list[Binding]]:
+    """Return requests and limits, both sorted, with limits that are not below the requests."""
     raised = []
     for one, other in zip(asked, limit, strict=True):
         if one.identity() != other.identity():
@@ -146,15 +133,6 @@ def _validated_volumes(asked: list[Binding], limit: list[Binding]) -> tuple[list
     for bindings in (asked, limit):
         _distinct_destinations(bindings)
     return asked, raised
-
-
-def _check(binding: Binding) -> None:
-    if binding.size <= 0 and binding.monopoly():
-        raise InputError(f"monopoly volume requires a positive size: {binding.full()}: invalid volume")
-    if min(binding.quota) < 0:
-        raise InputError(f"invalid io parameters: {binding.full()}: invalid volume")
-    if binding.size < 0:
-        raise InputError(f"negative size: {binding.full()}: invalid volume")
 
 
 def _larger(one: tuple[int, int, int, int], other: tuple[int, int, int, int]) -> tuple[int, int, int, int]:

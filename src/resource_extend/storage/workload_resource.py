@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from resource_extend.storage.binding import Binding, parse_bindings
+from resource_extend.storage.binding import Binding, parse_bindings, parse_fields
 from resource_extend.storage.disk import Disk
 from resource_extend.storage.resource import Resource
 
@@ -10,36 +10,27 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    Texts = list[str]
-    PlanTexts = dict[str, dict[str, int]]
-    Disks = list[Disk]
+    from resource_extend.storage.binding import Fields
+
     Plan = dict[Binding, dict[str, int]]
-else:
-    # Answers of the existing Go plugins hold null here; __post_init__ makes it empty before anything else sees it.
-    Texts = list[str] | None
-    PlanTexts = dict[str, dict[str, int]] | None
-    Disks = list[Disk] | None
+
+# Answers of the existing Go plugins hold null for what is empty.
+_Texts = list[str] | None
+_PlanTexts = dict[str, dict[str, int]] | None
+_Disks = list[Disk] | None
 
 
 class WorkloadResource(Struct):
     """The resource of one workload: bindings as full forms, bytes by device for each of them, rows of disk quotas."""
 
-    volumes_request: Texts = []
-    volumes_limit: Texts = []
-    volume_plan_request: PlanTexts = {}
-    volume_plan_limit: PlanTexts = {}
+    volumes_request: _Texts = []
+    volumes_limit: _Texts = []
+    volume_plan_request: _PlanTexts = {}
+    volume_plan_limit: _PlanTexts = {}
     storage_request: int = 0
     storage_limit: int = 0
-    disks_request: Disks = []
-    disks_limit: Disks = []
-
-    def __post_init__(self) -> None:
-        self.volumes_request = self.volumes_request or []
-        self.volumes_limit = self.volumes_limit or []
-        self.volume_plan_request = self.volume_plan_request or {}
-        self.volume_plan_limit = self.volume_plan_limit or {}
-        self.disks_request = self.disks_request or []
-        self.disks_limit = self.disks_limit or []
+    disks_request: _Disks = []
+    disks_limit: _Disks = []
 
 
 def parse_plan(texts: "Mapping[str, dict[str, int]]", known: dict[str, Binding]) -> "Plan":
@@ -66,13 +57,18 @@ def booked(workloads: list[WorkloadResource]) -> list[Resource]:
     Raises:
         InputError: a text that is no binding.
     """
-    known: dict[str, Binding] = {}
+    known: dict[str, Fields] = {}
     result = []
     for workload in workloads:
+        plan = workload.volume_plan_request or {}
+        for texts in (workload.volumes_request, workload.volumes_limit, workload.volume_plan_limit, plan):
+            for text in texts or ():
+                if text not in known:
+                    known[text] = parse_fields(text)
         volumes: dict[str, int] = {}
-        parse_bindings([*workload.volumes_request, *workload.volumes_limit, *workload.volume_plan_limit], known)
-        for devices in parse_plan(workload.volume_plan_request, known).values():
+        # Of two texts that mean one binding the last holds, as in `parse_plan`.
+        for devices in {known[text]: devices for text, devices in plan.items()}.values():
             for device, size in devices.items():
                 volumes[device] = volumes.get(device, 0) + size
-        result.append(Resource(volumes, workload.disks_request, workload.storage_request))
+        result.append(Resource(volumes, workload.disks_request or [], workload.storage_request))
     return result
