@@ -52,6 +52,16 @@ def decode(data: bytes, shape: "type[Shape]") -> "Shape":
     return decode_exactly(data, shape)
 
 
+def decode_at_once(data: bytes, shape: "type[Shape]") -> "Shape | None":
+    """Decode what `decode` does not have to look at closely; None for any other text, be it right or wrong."""
+    try:
+        if is_text(data) and not holds_long_number(data):
+            return decode_json(data, type=shape)
+    except (DecodeError, UnicodeDecodeError, RecursionError):
+        pass
+    return None
+
+
 def holds_long_number(data: bytes) -> bool:
     """Tell whether a text holds so many digits in a row that they may be an integer beyond int64."""
     # Not `in`, which makes and drops an exception before it looks for bytes.

@@ -6,7 +6,7 @@ that one strict decoding reads everything and a start pays for no other verb.
 
 from msgspec import defstruct
 
-from resource_extend.codec import decode
+from resource_extend.codec import decode, decode_at_once
 from resource_extend.errors import InputError, Undecodable
 
 TYPE_CHECKING = False
@@ -34,13 +34,27 @@ def decode_request(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: 
         InputError: the text is no request of this verb.
     """
     keys: Any = []
-    for key, how, _ in rows:
-        keys.append((key, (_TYPES.get(how) or _shape(how, plugin)) | None, None))
-    request = _decode(data, defstruct("Request", keys))
+    optional = False
+    for _, how, _ in rows:
+        optional = optional or how.startswith("optional")
+    request = _without_optional(data, rows, plugin) if optional else None
+    if request is None:
+        for key, how, _ in rows:
+            keys.append((key, (_TYPES.get(how) or _shape(how, plugin)) | None, None))
+        request = _decode(data, defstruct("Request", keys))
     arguments = {}
     for key, how, argument in rows:
         arguments[argument] = _argument(how, getattr(request, key), plugin)
     return arguments
+
+
+def _without_optional(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: "type[Plugin]") -> "Any":
+    """Decode a request that gives none of the optional keys, as hardly any does, without their shapes; else None."""
+    keys: Any = []
+    for key, how, _ in rows:
+        kind = None if how.startswith("optional") else (_TYPES.get(how) or _shape(how, plugin)) | None
+        keys.append((key, kind, None))
+    return decode_at_once(data, defstruct("Request", keys))
 
 
 def decode_nodes_of_pods(data: bytes) -> "list[NodeOfPod]":

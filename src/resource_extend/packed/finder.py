@@ -48,7 +48,7 @@ def create_module(spec: "Any") -> "ModuleType | None":
 def exec_module(module: "Any") -> None:
     """Run the code of a module, unless its group has (import protocol)."""
     namespace = module.__dict__
-    if "__late__" not in namespace:
+    if "__builtins__" not in namespace:
         _, offset, size, compressed = everything()[module.__name__]
         code = start.load(offset, size)
         if compressed:

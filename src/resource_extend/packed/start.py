@@ -34,8 +34,6 @@ groups: "dict[str, tuple[int, int]]" = {}
 table = (0, 0)
 rows = 0
 finder_code = (0, 0)
-# What the code of a group calls by these names.
-helpers: "dict[str, Any]" = {}
 
 
 def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") -> None:
@@ -57,7 +55,8 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         builtin("gc").set_threshold(20000)
         if file.fileno() < 3:
             archive = finder().keep_standard_streams_closed(file)
-        helpers.update(
+        # What the code of a group calls by these names, which no other code has.
+        modules["builtins"].__dict__.update(
             __modules__=modules,
             __builtin__=builtin,
             __group__=group,
@@ -97,9 +96,7 @@ def run_group(offset: int, size: int) -> None:
                 module.__package__ = name
             if parent:
                 setattr(modules[parent], child, module)
-            namespace = module.__dict__
-            namespace.update(helpers)
-            exec(code, namespace)  # noqa: S102 - code of this file
+            exec(code, module.__dict__)  # noqa: S102 - code of this file
 
 
 def group(name: str) -> "ModuleType":

@@ -3,7 +3,6 @@
 from msgspec import UNSET
 
 from resource_extend.errors import InputError
-from resource_extend.storage.node_request import NodeRequest, filled_in, parse_node_request, snapshot
 from resource_extend.storage.resource import Record, Resource
 from resource_extend.storage.sums import changed
 from resource_extend.storage.validation import validated
@@ -13,15 +12,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from resource_extend.storage.node_request import NodeRequest
+
 
 def capacity_change(
-    resource: Resource | None, request: NodeRequest | None, delta: bool, incr: bool
+    resource: Resource | None, request: "NodeRequest | None", delta: bool, incr: bool
 ) -> "Callable[[Record], Record]":
     """Return what set-node-resource-capacity makes of a record.
 
     Raises:
         InputError: a fault in what was given.
     """
+    from resource_extend.storage.node_request import filled_in, parse_node_request, snapshot
+
     if request is not None and request.rm_disks is not UNSET and delta:
         raise InputError("invalid engine args")
     before = snapshot(request) if request is not None and resource is None and not delta else None
@@ -45,7 +48,7 @@ def capacity_change(
 
 def usage_change(
     resource: Resource | None,
-    request: NodeRequest | None,
+    request: "NodeRequest | None",
     workloads: list[WorkloadResource],
     delta: bool,
     incr: bool,
@@ -55,7 +58,11 @@ def usage_change(
     Raises:
         InputError: a fault in what was given.
     """
-    asked = None if request is None else parse_node_request(request, "$.resource_request")
+    asked = None
+    if request is not None:
+        from resource_extend.storage.node_request import parse_node_request
+
+        asked = parse_node_request(request, "$.resource_request")
     sources = _sources(resource, asked, booked(workloads))
 
     def change(record: Record) -> Record:
