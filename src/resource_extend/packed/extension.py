@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from typing import Any, BinaryIO
 
 Module = type(sys)
+NoneType = type(None)
+LAZY_ANNOTATIONS = sys.version_info >= (3, 14)
 
 
 def load(archive: "BinaryIO", cores: "dict[str, tuple[int, int, int, bytes]]") -> None:
@@ -154,14 +156,19 @@ def expose(core: "Any") -> None:
 def get_class_annotations(cls: "Any") -> "dict[str, Any]":
     """Return the fields' types of a Struct and its bases, as `msgspec._utils` does for builtin types."""
     hints: dict[str, Any] = {}
-    for base in cls.__mro__:
-        own = base.__dict__.get("__annotations__") if sys.version_info < (3, 14) else base.__annotations__
-        for name, value in (own or {}).items():
+    # The last three are msgspec's own, without fields.
+    for base in cls.__mro__[:-3]:
+        for name, value in annotations_of(base).items():
             if name not in hints:
-                if isinstance(value, str):
+                if value.__class__ is str:
                     raise TypeError("annotations of packed Structs are types, not text")
-                hints[name] = type(None) if value is None else value
+                hints[name] = NoneType if value is None else value
     return hints
+
+
+def annotations_of(cls: "Any") -> "dict[str, Any]":
+    """Return the annotations in the body of a class."""
+    return cls.__dict__.get("__annotations__") or (cls.__annotations__ if LAZY_ANNOTATIONS else {})
 
 
 def call_annotate_forwardref(annotate: "Any") -> "Any":
