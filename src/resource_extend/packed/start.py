@@ -12,8 +12,9 @@ call, so what few calls need is in `finder`.
 
 import sys
 from _frozen_importlib import BuiltinImporter, ModuleSpec
-from _imp import create_builtin, exec_builtin
+from _imp import create_builtin, create_dynamic, exec_builtin, exec_dynamic, extension_suffixes
 from marshal import loads
+from posix import access
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,20 +53,20 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         modules = sys.modules
         sys.meta_path.insert(-1, modules[__name__])
         # A call ends long before a collection pays.
-        builtin("gc").set_threshold(20000)
+        native("gc").set_threshold(20000)
         if file.fileno() < 3:
             archive = finder().keep_standard_streams_closed(file)
         # What the code of a group calls by these names, which no other code has.
         modules["builtins"].__dict__.update(
             __modules__=modules,
-            __builtin__=builtin,
+            __native__=native,
             __group__=group,
             __late__=late,
             __late_class__=late_class,
             __late_attribute__=late_attribute,
         )
         first, groups = loads(sets.get(sys.argv[-1]) or sets[""])
-        builtin("_datetime")  # msgspec's core asks for it.
+        native("_datetime")  # msgspec's core asks for it.
         namespace: dict[str, Any] = {"__name__": "resource_extend.packed.extension"}
         exec(extension, namespace)  # noqa: S102 - code of this file
         namespace["load"](archive, place[3])
@@ -106,18 +107,24 @@ def group(name: str) -> "ModuleType":
     return sys.modules[name]
 
 
-def builtin(name: str) -> "Any":
-    """Return a module that is written in C; one that is part of the interpreter without the import system's detours."""
+def native(name: str) -> "Any":
+    """Return a module that is written in C, of the interpreter or its library, without the import system's detours."""
     modules = sys.modules
     if name not in modules:
-        if name not in sys.builtin_module_names:
-            return __import__(name)
-        spec = ModuleSpec(name, BuiltinImporter, origin="built-in")  # type: ignore[arg-type]
-        module = create_builtin(spec)
+        if name in sys.builtin_module_names:
+            spec = ModuleSpec(name, BuiltinImporter, origin="built-in")  # type: ignore[arg-type]
+            create, run = create_builtin, exec_builtin
+        else:
+            file = f"{sys.path[-1]}/{name}{extension_suffixes()[0]}"
+            if not access(file, 4):
+                return __import__(name)
+            spec = ModuleSpec(name, None, origin=file)
+            create, run = create_dynamic, exec_dynamic
+        module = create(spec)
         module.__spec__ = spec
-        module.__loader__ = BuiltinImporter
+        module.__loader__ = spec.loader
         modules[name] = module
-        exec_builtin(module)
+        run(module)
     return modules[name]
 
 

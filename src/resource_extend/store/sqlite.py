@@ -50,7 +50,7 @@ class SqliteStore:
         """Return the value of one node."""
         if prepare is not None:
             prepare()
-        return self.get_many((node,)).get(node)
+        return self._run(lambda database: self._stored(database, node)) if self._holds_database() else None
 
     def get_many(
         self, nodes: "Iterable[str]", prepare: "Callable[[], Callable[[list[bytes]], object]] | None" = None
@@ -108,6 +108,11 @@ class SqliteStore:
 
         if self._holds_database():
             self._run(remove)
+
+    def _stored(self, database: "Any", node: str) -> bytes | None:
+        """Return the value of one node, in one snapshot with the look at whose database it is."""
+        database.execute("BEGIN")
+        return dict(self._select(database, [node])).get(node) if self._is_ours(database) else None
 
     def _select(self, database: "Any", nodes: list[str]) -> "list[tuple[str, bytes]]":
         marks = ",".join("?" * len(nodes))
@@ -197,25 +202,25 @@ def _reason(error: OSError) -> str:
     return (error.strerror or str(error)).lower()
 
 
-class _Functools:
-    """Stands in for functools while `_sqlite3` is loaded: all it takes from there is one decorator for adapters."""
-
-    @staticmethod
-    def lru_cache(*_: object, **__: object) -> "Callable[[Any], Any]":
-        return lambda function: function
+def _undecorated(*_: object, **__: object) -> "Callable[[Any], Any]":
+    """Stand for `functools.lru_cache`."""
+    return lambda function: function
 
 
 def _module() -> "Any":
     """Load SQLite without what else the standard library's package would bring (a third of a start of Python)."""
-    stand_in = "functools" not in sys.modules
-    if stand_in:
-        sys.modules["functools"] = _Functools  # type: ignore[assignment]
+    modules = sys.modules
+    stand_in: Any = None
+    if "functools" not in modules:
+        # All that `_sqlite3` takes from there is one decorator for adapters.
+        modules["functools"] = stand_in = type(sys)("functools")
+        stand_in.lru_cache = _undecorated
     try:
         import _sqlite3
     except (ImportError, AttributeError):
-        sys.modules.pop("functools", None)
+        modules.pop("functools", None)
         import sqlite3 as _sqlite3  # type: ignore[no-redef]
     finally:
-        if sys.modules.get("functools") is _Functools:  # type: ignore[comparison-overlap]
-            del sys.modules["functools"]
+        if stand_in is not None and modules.get("functools") is stand_in:
+            del modules["functools"]
     return _sqlite3

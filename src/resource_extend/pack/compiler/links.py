@@ -4,6 +4,8 @@ A `from` import costs ten times that even when the module is there, mostly in tw
 """
 
 import ast
+import importlib.machinery
+import importlib.util
 import sys
 from dataclasses import dataclass
 
@@ -68,8 +70,8 @@ class _Links(ast.NodeTransformer):
         return node
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> "ast.AST | list[ast.stmt]":
-        if not node.level and node.module and node.module in sys.builtin_module_names:
-            return self._taken(node, _builtin(node.module), _module(node.module))
+        if not node.level and node.module and _is_native(node.module):
+            return self._taken(node, _native(node.module), _module(node.module))
         if node.level or node.module not in self.there | self.grouped:
             return node
         there = _module(node.module)
@@ -83,9 +85,9 @@ class _Links(ast.NodeTransformer):
         ]
 
     def visit_Import(self, node: ast.Import) -> "ast.AST | list[ast.stmt]":
-        if any(alias.name not in sys.builtin_module_names for alias in node.names):
+        if not all(_is_native(alias.name) for alias in node.names):
             return node
-        return [_assign(alias.asname or alias.name, _builtin(alias.name), node) for alias in node.names]
+        return [_assign(alias.asname or alias.name, _native(alias.name), node) for alias in node.names]
 
 
 def _module(name: str) -> ast.expr:
@@ -96,9 +98,17 @@ def _group(name: str) -> ast.expr:
     return ast.Call(ast.Name("__group__", ast.Load()), [ast.Constant(name)], [])
 
 
-def _builtin(name: str) -> ast.expr:
-    """Return `__modules__.get(name) or __builtin__(name)`, or the call alone for what is not there from the start."""
-    load = ast.Call(ast.Name("__builtin__", ast.Load()), [ast.Constant(name)], [])
+def _is_native(name: str) -> bool:
+    """Whether a module is written in C, in the interpreter that compiles or in the end of its path."""
+    if name in sys.builtin_module_names:
+        return True
+    spec = importlib.util.find_spec(name) if "." not in name else None
+    return spec is not None and isinstance(spec.loader, importlib.machinery.ExtensionFileLoader)
+
+
+def _native(name: str) -> ast.expr:
+    """Return `__modules__.get(name) or __native__(name)`, or the call alone for what is not there from the start."""
+    load = ast.Call(ast.Name("__native__", ast.Load()), [ast.Constant(name)], [])
     if name not in _THERE:
         return load
     get = ast.Attribute(ast.Name("__modules__", ast.Load()), "get", ast.Load())
