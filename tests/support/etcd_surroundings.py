@@ -26,5 +26,6 @@ def configured(surroundings: str) -> Iterator[str]:
             add_users(etcd)
             enable_login(etcd)
             more = f"  auth:\n    username: {ROOT}\n    password: {ROOT_PASSWORD}\n"
+        url = etcd.url.replace("127.0.0.1", "localhost") if surroundings == "etcd name" else etcd.url
         # As most people write theirs: addresses in quotes, others not.
-        yield f'etcd:\n  machines:\n    - "{etcd.url}"\n  prefix: /{{folder}}\n{more}'
+        yield f'etcd:\n  machines:\n    - "{url}"\n  prefix: /{{folder}}\n{more}'

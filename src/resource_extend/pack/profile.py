@@ -12,8 +12,8 @@ from resource_extend.pack.trace import Run, is_of_stores
 
 FILE = Path(__file__).with_name("etcd_profile.json")
 PLAIN = "etcd"
-SURROUNDINGS = (PLAIN, "etcd login", "etcd tls")
-"""An etcd that wants nothing, one that wants user and password, one with TLS and client certificates."""
+SURROUNDINGS = (PLAIN, "etcd name", "etcd login", "etcd tls")
+"""An etcd that wants nothing, at an address or a name; one that wants user and password; one with TLS both ways."""
 
 
 def read() -> "dict[str, dict[str, Run]]":

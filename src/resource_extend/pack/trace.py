@@ -27,6 +27,7 @@ _STORES = "resource_extend.store"
 # What a verb asks a store for.
 _ASKING = ("get", "get_many", "update", "delete")
 LATE = "late"
+SHARED = "shared"
 
 
 @dataclass(frozen=True)
@@ -45,8 +46,9 @@ class Run:
 class VerbSet:
     """What a verb runs at once, and in groups what comes when the first of it is imported.
 
-    The groups are each store's modules, by name of the surroundings, and under `LATE` what runs while it is at work.
-    Of `whole` modules all functions come, for it is not known which of them run.
+    The groups are each store's modules, by name of the surroundings, under `SHARED` what several surroundings of etcd
+    need beside the plain one's, and under `LATE` what runs while the store is at work. Of `whole` modules all functions
+    come, for it is not known which of them run.
     """
 
     run: Run
@@ -134,12 +136,19 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, dict[str, Run]]", plain: s
         base = [name for name in run.modules if not is_of_stores(name) or name in both]
         groups = {"sqlite": [name for name in run.modules if name not in base]}
         groups[plain] = [name for name in remote[plain].modules if name not in base]
-        for name, other in remote.items():
-            if name != plain:
-                groups[name] = [module for module in other.modules if module not in base + groups[plain]]
+        more = {
+            name: [module for module in other.modules if module not in base + groups[plain]]
+            for name, other in remote.items()
+            if name != plain
+        }
+        every = [module for modules in more.values() for module in modules]
+        groups[SHARED] = [module for module in dict.fromkeys(every) if every.count(module) > 1]
+        groups.update(
+            {name: [each for each in modules if each not in groups[SHARED]] for name, modules in more.items()}
+        )
         groups[LATE] = [name for name in base if name in run.late]
         base = [name for name in base if name not in run.late]
-        whole = {module for name in remote if name != plain for module in groups[name]}
+        whole = {*every}
         functions = {*run.functions, *remote[plain].functions}
         found[verb] = VerbSet(Run(base, sorted(functions)), groups, sorted(whole))
     return found
