@@ -30,7 +30,7 @@ def traced(name: str, configuration: str) -> "dict[str, trace.Run]":
         return trace.trace(
             interpreters[file.versions[0]],
             site_packages,
-            sources,
+            trace.function_names(sources),
             (file.plugin, file.plugin_class),
             packer.read_session(file.session) if file.session else [],
             configuration,

@@ -292,6 +292,13 @@ def test_stdout_that_takes_nothing(program: Path) -> None:
     assert Outcome(0, b"", b"write stdout: broken pipe\n128\n") == broken
 
 
+def test_nothing_is_done_without_a_stdout(program: Path) -> None:
+    """A call whose answer has no place to go changes nothing."""
+    add = """echo '{"nodename":"lost","resource":{"prod_count_map":{"a":1}}}' | $P add-node >&-"""
+    assert 128 == shell(program, add).status
+    assert Outcome(0, b"null", b"") == shell(program, """echo '{"nodename":"lost"}' | $P get-node-resource-info""")
+
+
 def test_stderr_that_takes_nothing(program: Path) -> None:
     """Without a stderr the status tells, and nothing of the message reaches stdout."""
     assert Outcome(128, b"", b"") == shell(program, "$P add-node 2>&- </dev/null")
@@ -382,7 +389,6 @@ def test_nothing_else_reaches_the_streams(tmp_path: Path) -> None:
         ("return 1 / 0", b"internal error: ZeroDivisionError: division by zero\n"),
         ("return object()", b"internal error: TypeError: Encoding objects of type object is unsupported\n"),
         ("sys.exit(0)", b"internal error: SystemExit: 0\n"),
-        ("raise KeyboardInterrupt", b"internal error: KeyboardInterrupt: \n"),
         ("return (lambda f: f(f))(lambda f: f(f))", b"internal error: RecursionError: "),
     ],
 )
@@ -400,6 +406,15 @@ def test_a_bug_is_a_failure_like_any_other(body: str, line: bytes, tmp_path: Pat
     assert 0o600 == trace.stat().st_mode & 0o777
     nowhere = {"RESOURCE_EXTEND_DEBUG": str(tmp_path / "no" / "folder")}
     assert outcome == call_program(program, ["get-metrics-description"], environ=nowhere)
+
+
+def test_interruption(tmp_path: Path) -> None:
+    """Somebody who interrupts a call by hand has found no bug."""
+    program = made_up(tmp_path, "raise KeyboardInterrupt")
+    environ = {"RESOURCE_EXTEND_DEBUG": str(tmp_path / "trace")}
+
+    assert Outcome(128, b"", b"interrupted\n") == call_program(program, ["get-metrics-description"], environ=environ)
+    assert not (tmp_path / "trace").exists()
 
 
 def test_an_expected_failure_leaves_no_trace(program: Path, tmp_path: Path) -> None:

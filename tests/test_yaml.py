@@ -1,6 +1,7 @@
 """The two readers of configuration files: what the fast one accepts, PyYAML reads the same (specification, 6.2)."""
 
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from resource_extend.errors import SettingsError
+from resource_extend.settings import load
 from resource_extend.yaml_full import parse_fully
 from resource_extend.yaml_subset import Unsure, parse
 
@@ -241,9 +243,13 @@ def test_errors_keep_secrets(password: str) -> None:
     assert "s3cret" not in str(caught.value)
 
 
-def test_depth_and_repetition() -> None:
+def test_depth_and_repetition(tmp_path: Path) -> None:
     """Very deep nesting is an error; aliases that would unfold to billions of values are read at once."""
     with pytest.raises(SettingsError, match=r"^gpu\.yaml: nested too deeply$"):
         parse_fully("gpu.yaml", "a: " + "[" * 10_000)
+    blocks = "".join([f"{' ' * depth}a:\n" for depth in range(1000)])
+    (tmp_path / "gpu.yaml").write_text(blocks)
+    with pytest.raises(SettingsError, match=r"gpu\.yaml: nested too deeply$"):
+        load(str(tmp_path / "gpu.yaml"), {}, "gpu")
     lines = ["a0: &a0 [x, x]"] + [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 40)]
     assert 40 == len(parse_fully("gpu.yaml", "\n".join(lines)))

@@ -28,17 +28,17 @@ _CHUNK = 1 << 16  # what a pipe holds
 def main(plugin: "type[Plugin]") -> "NoReturn":
     """Serve one call of core with a plugin class and end the process."""
     started = time.monotonic()
-    # Python makes a stream None when its descriptor is closed. The number may be reused by then, so it must not be read
-    # or written. What anything else prints goes nowhere: both streams belong to the answer.
-    nowhere = posix.open("/dev/null", posix.O_WRONLY | posix.O_CLOEXEC)
-    answer_to = None if sys.stdout is None else _set_aside(1, nowhere)
-    error_to = None if sys.stderr is None else _set_aside(2, nowhere)
-    posix.close(nowhere)
+    error_to = None if sys.stderr is None else 2
     try:
-        answer = respond(plugin, sys.argv[1:], posix.environ, read_stdin, started)
+        # Python makes a stream None when its descriptor is closed. The number may be reused by then, so it must not be
+        # read or written. What anything else prints goes nowhere: both streams belong to the answer.
+        nowhere = posix.open("/dev/null", posix.O_WRONLY | posix.O_CLOEXEC)
+        answer_to = None if sys.stdout is None else _set_aside(1, nowhere)
+        error_to = None if sys.stderr is None else _set_aside(2, nowhere)
+        posix.close(nowhere)
         if answer_to is None:
             raise PluginError("stdout is closed: the answer has no place to go")
-        _write(answer_to, answer)
+        _write(answer_to, respond(plugin, sys.argv[1:], posix.environ, read_stdin, started))
     except BaseException as error:
         _fail(error_to, error)
     posix._exit(0)
@@ -217,7 +217,9 @@ def _write(descriptor: int, data: "bytes | memoryview") -> None:
 def _fail(descriptor: int | None, error: BaseException) -> "NoReturn":
     """Write one line, whatever the text holds, and end."""
     text = str(error)
-    if not isinstance(error, PluginError):  # a bug is a failure like any other
+    if isinstance(error, KeyboardInterrupt):
+        text = "interrupted"
+    elif not isinstance(error, PluginError):  # a bug is a failure like any other
         _trace(error)
         text = f"internal error: {type(error).__name__}: {error}"
     line = "".join(character if character.isprintable() else _escaped(character) for character in text)

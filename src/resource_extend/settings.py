@@ -256,7 +256,7 @@ def _document(path: str, data: bytes) -> "dict[str, Any]":
     """Parse the bytes of the file; an empty document is an empty mapping."""
     try:
         document = parse(data.decode())
-    except (Unsure, UnicodeDecodeError):
+    except (Unsure, UnicodeDecodeError, RecursionError):
         document = _document_in_full(path, data)
     return document if isinstance(document, dict) else _without_mapping(path, data, document)
 

@@ -33,28 +33,28 @@ def decode_request(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: 
     Raises:
         InputError: the text is no request of this verb.
     """
-    keys: Any = []
     optional = False
     for _, how, _ in rows:
         optional = optional or how.startswith("optional")
-    request = _without_optional(data, rows, plugin) if optional else None
+    # Hardly any request gives an optional key, and without it its shape need not be made.
+    request = decode_at_once(data, _struct(rows, plugin, False)) if optional else None
     if request is None:
-        for key, how, _ in rows:
-            keys.append((key, (_TYPES.get(how) or _shape(how, plugin)) | None, None))
-        request = _decode(data, defstruct("Request", keys))
+        request = _decode(data, _struct(rows, plugin, True))
     arguments = {}
     for key, how, argument in rows:
         arguments[argument] = _argument(how, getattr(request, key), plugin)
     return arguments
 
 
-def _without_optional(data: bytes, rows: "Sequence[tuple[str, str, str]]", plugin: "type[Plugin]") -> "Any":
-    """Decode a request that gives none of the optional keys, as hardly any does, without their shapes; else None."""
+def _struct(rows: "Sequence[tuple[str, str, str]]", plugin: "type[Plugin]", optional: bool) -> "Any":
+    """Return the struct of a request, in which optional keys can be something or only null."""
     keys: Any = []
     for key, how, _ in rows:
-        kind = None if how.startswith("optional") else (_TYPES.get(how) or _shape(how, plugin)) | None
-        keys.append((key, kind, None))
-    return decode_at_once(data, defstruct("Request", keys))
+        if optional or not how.startswith("optional"):
+            keys.append((key, (_TYPES.get(how) or _shape(how, plugin)) | None, None))
+        else:
+            keys.append((key, None, None))
+    return defstruct("Request", keys)
 
 
 def decode_nodes_of_pods(data: bytes) -> "list[NodeOfPod]":

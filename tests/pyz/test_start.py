@@ -111,6 +111,34 @@ def test_core_that_refuses_stand_ins(interpreter: Interpreter, broken_trimming: 
     assert (128, b"decode plugin input: expected str, got int at $.nodename\n") == (wrong.status, wrong.stderr)
 
 
+# The C module behind SQLite is not content with what stands for functools.
+_REFUSED = """
+import _imp
+def refuse(module, run=_imp.exec_dynamic, seen=[]):
+    if module.__name__ == "_sqlite3" and not seen:
+        seen.append(module)
+        raise AttributeError("functools")
+    return run(module)
+_imp.exec_dynamic = refuse
+"""
+
+
+@each_interpreter
+def test_c_module_that_refuses_to_start(
+    interpreter: Interpreter, built_for_all: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """A C module whose initialisation fails is not left half made: the ordinary import gives another one."""
+    plugin = built_for_all("gpu")
+    (tmp_path / "gpu.yaml").write_text("sqlite:\n  path: nodes.db\n")
+    environ = {"HOME": str(tmp_path)}
+    assert 0 == call_with(interpreter.path, plugin, ["add-node"], b'{"nodename":"n"}', tmp_path, environ).status
+
+    outcome = call_with(
+        interpreter.path, plugin, ["get-nodes-resource-info"], b'{"nodenames":["n"]}', tmp_path, environ, _REFUSED
+    )
+    assert (0, b"") == (outcome.status, outcome.stderr)
+
+
 @each_kind
 def test_first_line_runs_the_same(kind: str, built_for_all: Callable[[str], Path], tmp_path: Path) -> None:
     """The kernel starts what these tests start by hand."""

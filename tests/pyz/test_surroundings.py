@@ -18,6 +18,9 @@ OLD_PYTHONS = sorted((Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
 HOSTILE = (
     "msgspec",
     "_socket",
+    "_datetime",
+    "_sqlite3",
+    "_ssl",
     "posix",
     "time",
     "json",
@@ -106,6 +109,17 @@ def test_hostile_working_directory(gpu: Path, home: dict[str, str]) -> None:
     hostile_folder(gpu.parent)
     assert Outcome(0, b"null", b"") == call_program(gpu, ["get-node-resource-info"], b'{"nodename":"n"}', environ=home)
     assert not (gpu.parent / "__pycache__").exists()
+
+
+def test_few_descriptors(gpu: Path, home: dict[str, str]) -> None:
+    """However few files a call may open, it answers, or says in one line that there are too many."""
+    for limit in range(4, 12):
+        outcome = call_program(Path("/bin/sh"), ["-c", f"ulimit -n {limit}; {gpu} name"], b"", gpu.parent, home)
+        if outcome.status:
+            assert (128, b"", 1) == (outcome.status, outcome.stdout, outcome.stderr.count(b"\n")), limit
+            assert b"too many open files" in outcome.stderr.lower(), limit
+        else:
+            assert GPU == outcome, limit
 
 
 def test_it_is_a_shiv_archive(gpu: Path, tmp_path: Path) -> None:

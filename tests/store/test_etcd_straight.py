@@ -1,19 +1,24 @@
 """The straight road of a call: what it takes for an ordinary answer, a connection would have taken for the same."""
 
+import contextlib
 import socket
+import struct
 import time
+from collections.abc import Callable
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from resource_extend.errors import StoreError
 from resource_extend.settings import Settings
 from resource_extend.store import frames
 from resource_extend.store.client import LIMITS, SHORT, Client
 from resource_extend.store.failures import Refusal, Unanswered
 from resource_extend.store.http2 import Connection
+from resource_extend.store.protobuf import RANGE, range_request
 from support.etcd import Etcd
-from support.peers import Conversation, peer
+from support.peers import Conversation, peer, silent
 from support.stores import store_at
 
 HELLO = frames.frame(frames.SETTINGS, 0, 0, b"")
@@ -70,7 +75,11 @@ payloads = st.one_of(
     ),
 )
 odd_frames = st.builds(
-    frames.frame, st.integers(0, 10), st.sampled_from([0, 1, 4, 5, 8, 0x20]), st.sampled_from([0, 1, 1, 3]), payloads
+    frames.frame,
+    st.integers(0, 10),
+    st.sampled_from([0, 1, 4, 5, 8, 0x20]),
+    st.sampled_from([0, 1, 1, 3, 2**31 + 1]),
+    payloads,
 )
 
 
@@ -88,6 +97,8 @@ def answers(draw: st.DrawFn) -> bytes:
 
 
 @settings(max_examples=2000)
+@example(data=frames.SETTINGS_ACK + HELLO + HEADERS + frames.frame(frames.DATA, 0, 1, bytes(5)))
+@example(data=HELLO + HEADERS + frames.frame(frames.DATA, 0, 1, b"\0\0\0\x40\x01" + bytes(0x4001)))
 @example(data=HELLO + HEADERS + frames.frame(frames.DATA, 0, 1, b"\0\x80\0\0\0"))
 @given(data=answers())
 def test_ordinary_answer(data: bytes) -> None:
@@ -104,7 +115,7 @@ def test_ordinary_answer(data: bytes) -> None:
     connection = Connection(Wire(data), b"here:1", tls=False)
     connection.request(b"/a/b", b"", b"", 1.0)
     connection.digest(data)
-    assert (expected, connection._acks, connection._buffer) == (message, acks, rest)
+    assert (expected, connection._acks, connection._buffer, True) == (message, acks, rest, connection.greeted)
 
 
 @pytest.mark.parametrize("size", [0, 1, 127, 5000, 70_000])
@@ -164,3 +175,57 @@ def test_writes_of_all_sizes(size: int, etcd: Etcd) -> None:
     for value in (b"a" * size, b"b" * size):
         store.update("n", lambda _, value=value: value)  # type: ignore[misc]
         assert value == store.get("n")
+
+
+def close(sock: socket.socket) -> None:
+    """Close at once."""
+
+
+def reset(sock: socket.socket) -> None:
+    """Read, then break the connection."""
+    sock.recv(10)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+
+def half_a_hello(sock: socket.socket) -> None:
+    """Begin a first frame and close."""
+    sock.sendall(b"\0\0\6\4")
+    sock.recv(65536)
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize(
+    ("serve", "reason"),
+    [
+        (close, "connection closed at once (if it wants TLS, write https://)"),
+        (reset, "connection closed at once (if it wants TLS, write https://)"),
+        (half_a_hello, "answered something else than gRPC, is no etcd"),
+        (
+            lambda sock: sock.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n"),
+            "answered with HTTP/1, is no etcd client port",
+        ),
+    ],
+)
+def test_first_words(serve: Callable[[socket.socket], None], reason: str, count: int) -> None:
+    """What is wrong with a peer's first words is said of every endpoint, be it one of several or alone."""
+    with contextlib.ExitStack() as stack:
+        servers = [stack.enter_context(peer(serve)) for _ in range(count)]
+        with pytest.raises(StoreError) as caught:
+            store_at(*(server.endpoint for server in servers)).get("n")
+
+    assert "etcd unreachable: " + "; ".join(f"{server.endpoint}: {reason}" for server in servers) == str(caught.value)
+
+
+def test_slow_hello(etcd: Etcd) -> None:
+    """A first endpoint that stops within its first frame does not keep the next one waiting for a second."""
+
+    def begin(sock: socket.socket) -> None:
+        sock.sendall(b"\0\0\6\4\0\0\0\0\0")
+        silent(sock)
+
+    with peer(begin) as server:
+        client = Client(
+            Settings([server.endpoint, etcd.endpoint]), "/eru/", time.monotonic() + 20, (0.1, 20.0, 20.0), {}
+        )
+        assert client.read(RANGE, range_request(b"/eru/nothing"))
+        assert etcd.endpoint == client.endpoint[3]

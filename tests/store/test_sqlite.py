@@ -175,11 +175,11 @@ def test_missing_folder(tmp_path: Path) -> None:
     assert {f"sqlite {path}: its folder does not exist"} == refusals(store_of(path))
 
 
-def test_folder_in_the_place_of_the_file(tmp_path: Path) -> None:
-    """A folder where the file should be is an error."""
-    (text,) = refusals(store_of(tmp_path))
-
-    assert text.startswith(f"sqlite {tmp_path}: unable to open database file: ")
+def test_something_else_in_the_place_of_the_file(tmp_path: Path) -> None:
+    """A folder, a pipe or a device where the file should be is an error: an empty store would hide the mistake."""
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path, tmp_path / "pipe", Path("/dev/null")):
+        assert {f"sqlite {path}: it is no regular file"} == refusals(store_of(path))
 
 
 def test_file_in_the_place_of_a_folder(path: Path) -> None:

@@ -108,13 +108,14 @@ def assemble(
 ) -> None:
     """Make the file from a staged folder."""
     sources = {name: module.source for name in own if (module := modules.find(name, [str(site_packages)]))}
+    names = trace.function_names(sources)
     session = read_session(file.session) if file.session else []
     sqlite = "sqlite:\n  path: {folder}/nodes.db\n"
     etcd = profile.read()
 
     def traced(interpreter: Interpreter) -> dict[str, trace.VerbSet]:
         plugin = (file.plugin, file.plugin_class)
-        embedded = trace.trace(interpreter, site_packages, sources, plugin, session, sqlite)
+        embedded = trace.trace(interpreter, site_packages, names, plugin, session, sqlite)
         return trace.sets(embedded, etcd, profile.PLAIN)
 
     def compiled(interpreter: Interpreter, verbs: dict[str, trace.VerbSet]) -> Image:

@@ -24,6 +24,8 @@ FORBIDDEN = frozenset(
     "types typing uuid warnings weakref yaml".split()
 )
 _STORES = "resource_extend.store"
+# (source, first line, name) -> dotted name of a function.
+Names = dict[tuple[Path, int, str], str]
 # What a verb asks a store for.
 _ASKING = ("get", "get_many", "update", "delete")
 LATE = "late"
@@ -157,7 +159,7 @@ def sets(embedded: "dict[str, Run]", etcd: "dict[str, dict[str, Run]]", plain: s
 def trace(
     interpreter: Interpreter,
     site_packages: Path,
-    modules: "dict[str, Path]",
+    names: "Names",
     plugin: tuple[str, str],
     session: "list[tuple[str, object]]",
     configuration: str,
@@ -167,7 +169,7 @@ def trace(
     Args:
         interpreter: what to run them with.
         site_packages: our own packages and the third-party ones.
-        modules: our own modules and their sources.
+        names: the names of our own modules' functions.
         plugin: module and class.
         session: (verb, request) in the order in which to run them; empty for each verb once.
         configuration: the text of the plugin's configuration file, `{folder}` for a private folder.
@@ -175,13 +177,12 @@ def trace(
     Raises:
         RuntimeError: the plugin does not start, a call of the session fails, or it imports what no hot module may.
     """
-    names = _function_names(modules)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         (work / "plugin.yaml").write_text(configuration.format(folder=folder), encoding="utf-8")
         order = {
             "site_packages": str(site_packages),
-            "own": sorted({name.partition(".")[0] for name in modules}),
+            "own": sorted({name.partition(".")[0] for name in names.values()}),
             "core": str(site_packages / f"msgspec/_core{interpreter.suffix}"),
             "plugin": plugin[0],
             "plugin_class": plugin[1],
@@ -225,9 +226,9 @@ def trace(
         return runs
 
 
-def _function_names(modules: "dict[str, Path]") -> "dict[tuple[Path, int, str], str]":
-    """Return (source, first line, name) -> dotted name of the functions of modules and their classes."""
-    names = {}
+def function_names(modules: "dict[str, Path]") -> "Names":
+    """Return the names of the functions of modules and their classes. Not for several threads: `ast` is not."""
+    names: Names = {}
 
     def walk(body: "list[ast.stmt]", path: str, source: Path) -> None:
         for node in body:

@@ -124,7 +124,11 @@ def native(name: str) -> "Any":
         module.__spec__ = spec
         module.__loader__ = spec.loader
         modules[name] = module
-        run(module)
+        try:
+            run(module)
+        except BaseException:
+            del modules[name]
+            raise
     return modules[name]
 
 

@@ -9,7 +9,7 @@ from time import monotonic
 
 from resource_extend.store.endpoints import authority, family_of, open_socket, parse_endpoint
 from resource_extend.store.failures import Unanswered
-from resource_extend.store.frames import FRAME_HEADER, OPENING, ordinary_answer, origin, short_request
+from resource_extend.store.frames import IDLE, OPENING, holds_hello, ordinary_answer, origin, short_request
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,8 +28,6 @@ SHORT_CALLS = 7
 WRITE_SHARE = 0.75
 # With fewer seconds left none is sent: its reply would hardly come in time, and its outcome be unknown.
 SHORTEST_WRITE = 0.1
-# After so many seconds without a word the peer's questions are answered.
-IDLE = 1.0
 
 # How long to wait, in seconds: for the endpoint that was tried last, before the next one is tried too; for a TCP
 # connection; for the answer to a request.
@@ -166,8 +164,7 @@ class Client:
             return False
         if self.sock is not None:
             return len(self.calls) < SHORT_CALLS
-        self.endpoint = self.endpoints[0]
-        host, _, tls, _ = self.endpoint
+        host, _, tls, _ = self.endpoints[0]
         return family_of(host) != 0 and self.metadata is not None and not self.uses_tls(tls)
 
     def patience(self) -> float:
@@ -177,6 +174,7 @@ class Client:
 
     def connect(self) -> "socket":
         """Return `sock`, connected to the first endpoint, which has an address of numbers. Raises OSError."""
+        self.endpoint = self.endpoints[0]
         host, port, _, _ = self.endpoint
         self.started = monotonic()
         self.step = "connecting"
@@ -230,5 +228,5 @@ class Client:
             raise ValueError
         path, body, received = self.calls[-1]
         self.calls[-1] = path, body, received + data
-        if len(received) + len(data) >= FRAME_HEADER:
+        if self.step == "sending" and holds_hello(received + data):
             self.step = "answering"

@@ -54,7 +54,8 @@ def read_on(client: "Client", failure: OSError | ValueError, prepare: "Callable[
     path, body, _ = client.calls[-1]
     last: Exception | None = None
     try:
-        connection = client.connection = _going_on(client, failure)
+        goes_on = _going_on if client.step == "answering" else _connected
+        connection = client.connection = goes_on(client, failure)
     except (OSError, Unanswered, Refusal) as error:
         last = error
     if prepare is not None:
@@ -90,7 +91,7 @@ def write_on(client: "Client", failure: OSError | ValueError) -> bytes:
 def begin(client: "Client", path: bytes, body: bytes, share: float = 1.0) -> Connection:
     """Send a request and return the connection on which its answer will come. The share is that of `Client.until`."""
     if client.sock is not None:
-        client.connection = told(client)
+        _told(client)
     connection = client.connection
     if connection is None or connection.closing:
         client.connection = connection = _connect(client, path, body)
@@ -99,7 +100,7 @@ def begin(client: "Client", path: bytes, body: bytes, share: float = 1.0) -> Con
     return connection
 
 
-def told(client: "Client") -> Connection:
+def _told(client: "Client") -> Connection:
     """Return a connection that knows all that was sent and received on the straight road, which is left by that.
 
     Raises:
@@ -116,13 +117,28 @@ def told(client: "Client") -> Connection:
 
 
 def _going_on(client: "Client", failure: OSError | ValueError) -> Connection:
-    """Return the connection on which the answer of a request will come, after a failure on the straight road.
+    """Return the connection that was used on the straight road, to wait there for the answer of the last request.
 
     Raises:
         OSError, Unanswered: there will be none.
-        StoreError: no endpoint can be reached.
     """
     from resource_extend.store.failover import is_late
+
+    connection = _told(client)
+    if is_late(failure):
+        connection.acknowledge()
+    elif not isinstance(failure, (ValueError, ConnectionError)):
+        raise failure
+    return connection
+
+
+def _connected(client: "Client", failure: OSError | ValueError) -> Connection:
+    """Return a connection with the request under way on it, after a failure to connect on the straight road.
+
+    Raises:
+        OSError: there can be no sockets.
+        StoreError: no endpoint can be reached.
+    """
     from resource_extend.store.race import resume
 
     path, body, _ = client.calls[-1]
@@ -130,23 +146,19 @@ def _going_on(client: "Client", failure: OSError | ValueError) -> Connection:
     reason: Exception = failure
     if sock is None:
         raise failure
-    if client.step != "connecting":
+    if client.step == "sending":
         try:
-            connection = told(client)
-        except Unanswered as error:
+            connection = _told(client)
+            # What ends a connection before a word is best said by what comes last on it.
+            while len(client.endpoints) > 1 and isinstance(failure, (ValueError, ConnectionError)):
+                if connection.greeted:
+                    return connection
+                connection.receive(client.patience())
+        except (OSError, Unanswered) as error:
             connection, reason = client.connection, error
-    greeted = connection is not None and (connection.greeted or len(client.endpoints) == 1)
-    if client.step != "answering" or not greeted:
-        client.sock = None
-        connection = resume(client, (path, body), client.started, sock, connection, reason)
-        client.limit = client.until()
-        return connection
-    if connection is None or not isinstance(reason, (ValueError, TimeoutError, ConnectionError)):
-        raise reason
-    if is_late(reason):
-        connection.acknowledge()
-    elif isinstance(reason, TimeoutError):
-        raise reason
+    client.sock = client.connection = None
+    connection = resume(client, (path, body), client.started, sock, connection, reason)
+    client.limit = client.until()
     return connection
 
 

@@ -20,6 +20,8 @@ FIXED_HEADERS = b"\x00\x02te\x08trailers\x0f\x10\x10application/grpc\x00\x09hasl
 STATUS_200 = b"\x88"
 
 
+# After so many seconds without a word the peer's SETTINGS and PINGs are acknowledged.
+IDLE = 1.0
 # An ordinary answer is shorter than that.
 _LONG = 1 << 17
 
@@ -81,14 +83,17 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
     at, size = 0, len(data)
     acks = content = b""
     headed = ended = False
-    if size > _LONG or (stream == 1 and size > 3 and data[3] != SETTINGS):
+    if size > _LONG or (stream == 1 and not holds_hello(data) and size > FRAME_SIZE + FRAME_HEADER):
         raise ValueError
     while size - at >= FRAME_HEADER:
         begin = at + FRAME_HEADER
         end = begin + int.from_bytes(data[at : at + 3], "big")
+        if end - begin > FRAME_SIZE:
+            raise ValueError
         if end > size:
             break
-        kind, flags, ours = data[at + 3], data[at + 4], int.from_bytes(data[at + 5 : begin], "big") == stream
+        kind, flags = data[at + 3], data[at + 4]
+        ours = int.from_bytes(data[at + 5 : begin], "big") & LARGEST_WINDOW == stream
         if kind == HEADERS and flags | END_STREAM == END_STREAM | END_HEADERS:
             if ours and not headed and data[begin:end][:1] != STATUS_200:
                 raise ValueError
@@ -107,7 +112,14 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
     missing = length + 5 - len(content)
     if length > _LONG or missing < 0 or content[:1] > b"\0" or (ended and (missing or len(content) < 5)):
         raise ValueError
-    return None if missing or not content else (content[5:], acks, data[at:])
+    return None if missing else (content[5:], acks, data[at:])
+
+
+def holds_hello(data: bytes) -> bool:
+    """Return whether a peer has said all of its first frame, SETTINGS. Raises ValueError when it begins otherwise."""
+    if (len(data) > 3 and data[3] != SETTINGS) or (len(data) > 4 and data[4] & ACK):
+        raise ValueError
+    return len(data) >= FRAME_HEADER + int.from_bytes(data[:3], "big")
 
 
 def unpadded(flags: int, payload: bytes) -> bytes:

@@ -17,6 +17,7 @@ from resource_extend.store.frames import (
     FRAME_SIZE,
     GOAWAY,
     HEADERS,
+    IDLE,
     INITIAL_WINDOW,
     LARGEST_WINDOW,
     OPENING,
@@ -152,7 +153,7 @@ class Connection:
         if left <= 0:
             raise TimeoutError
         # The peer's SETTINGS and PINGs are acknowledged with our next request, or when there is time for it.
-        self.channel.settimeout(min(left, 1.0))
+        self.channel.settimeout(min(left, IDLE))
         if self._unsent and (frames := self._allowed_data()):
             self.channel.sendall(frames)
         try:

@@ -126,12 +126,15 @@ class SqliteStore:
     def _holds_database(self) -> bool:
         """Tell whether there is a file with something in it: an absent or empty one holds no records."""
         try:
-            size = posix.stat(self._path).st_size
+            status = posix.stat(self._path)
         except FileNotFoundError:
             self._check_folder()
             return False
         except OSError as error:
             raise self._error(_reason(error)) from None
+        size = status.st_size
+        if status.st_mode & 0o170000 != 0o100000:
+            raise self._error("it is no regular file")
         if size == 1:  # SQLite takes this for an empty file, and would overwrite it
             raise self._error(_explained("file is not a database"))
         return size > 0
