@@ -36,10 +36,10 @@ class Limit(NamedTuple):
 
 LIMITS = {
     "gpu verbs": Limit(None, 0.905),
-    "gpu calculate-deploy, etcd": Limit(1.03, 1.05),
-    "storage calculate-deploy, etcd": Limit(1.10, 1.19),
-    "gpu set-node-resource-usage, etcd": Limit(None, 1.08),
-    "storage set-node-resource-usage, etcd": Limit(None, 1.135),
+    "gpu calculate-deploy, etcd": Limit(1.03, 1.025),
+    "storage calculate-deploy, etcd": Limit(1.10, 1.13),
+    "gpu set-node-resource-usage, etcd": Limit(None, 1.045),
+    "storage set-node-resource-usage, etcd": Limit(None, 1.085),
 }
 
 
