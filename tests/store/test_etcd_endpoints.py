@@ -47,7 +47,7 @@ def test_endpoint(text: str, host: str, port: int, tls: bool | None, shown: str)
         ("http://[::1]", "http://[::1] has no port"),
         ("http://user:s3cret@etcd", "http://etcd has no port"),
         ("user:s3cret@etcd/", "etcd has no port"),
-        ("", " has no port"),
+        ("", "'' has no port"),
         ("http://:2379", "http://:2379 has no host"),
         ("ftp://user:s3cret@etcd:21", "ftp://etcd:21 must begin with http:// or https://"),
         ("user:s3cret://x@etcd:21", "etcd:21 must begin with http:// or https://"),

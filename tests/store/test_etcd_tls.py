@@ -151,6 +151,7 @@ def test_client_certificate_that_is_missing(mutual: Etcd, certificates: Certific
 
     assert message.startswith(f"etcd unreachable: {mutual.url}: ")
     assert "certificate" in message or "closed" in message
+    assert "tLS" not in message
 
 
 def test_client_certificate_of_a_stranger(mutual: Etcd, certificates: Certificates) -> None:

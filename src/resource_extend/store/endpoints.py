@@ -124,4 +124,5 @@ def _host(text: str, shown: str) -> str:
 
 def _invalid(shown: str, fault: str) -> SettingsError:
     """Return the error that names an endpoint and its fault."""
-    return SettingsError(f"config invalid: etcd.machines: {shown if shown.isprintable() else ascii(shown)} {fault}")
+    name = shown if shown and shown.isprintable() else ascii(shown)
+    return SettingsError(f"config invalid: etcd.machines: {name} {fault}")

@@ -140,4 +140,4 @@ def waited(client: "Client") -> str:
 def reason(failure: Exception) -> str:
     """Return a failure in words, as they stand behind a colon."""
     text = (failure.strerror if isinstance(failure, OSError) else "") or str(failure)
-    return text[:1].lower() + text[1:]
+    return text if text[1:2].isupper() else text[:1].lower() + text[1:]  # "TLS: ..." stays

@@ -83,7 +83,9 @@ def ordinary_answer(data: bytes, stream: int) -> "tuple[bytes, bytes, bytes] | N
     at, size = 0, len(data)
     acks = content = b""
     headed = ended = False
-    if size > _LONG or (stream == 1 and not holds_hello(data) and size > FRAME_SIZE + FRAME_HEADER):
+    if stream == 1:
+        holds_hello(data)
+    if size > _LONG:
         raise ValueError
     while size - at >= FRAME_HEADER:
         begin = at + FRAME_HEADER
