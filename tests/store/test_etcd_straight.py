@@ -229,3 +229,20 @@ def test_slow_hello(etcd: Etcd) -> None:
         )
         assert client.read(RANGE, range_request(b"/eru/nothing"))
         assert etcd.endpoint == client.endpoint[3]
+
+
+def test_etcd_is_ordinary(etcd: Etcd) -> None:
+    """What this machine's etcd answers to reads, writes and conflicts is ordinary: the road is not left."""
+    store, other = store_at(etcd.endpoint, prefix="/ordinary"), store_at(etcd.endpoint, prefix="/ordinary")
+
+    def change(value: bytes | None) -> bytes:
+        if value == b"1":
+            other.update("n", lambda _: b"2")
+        return (value or b"") + b"1"
+
+    assert store.get("n") is None
+    store.update("n", lambda _: b"1")
+    store.update("n", change)
+    assert b"21" == other.get("n")
+    for each in (store, other):
+        assert each._client.connection is None
