@@ -20,10 +20,10 @@ _WATCH = """
 import posix
 def leave(status, leave=posix._exit):
     import sys
-    finder = sys.modules.get("resource_extend.packed.finder")
-    late = ["something"] if finder else []
-    if finder and finder.functions:
-        late = ["%s.%s" % (each.__module__, each.__code__.co_name) for each in finder.functions.values()]
+    parts = sys.modules.get("resource_extend.packed.late")
+    late = ["something"] if parts or "resource_extend.packed.finder" in sys.modules else []
+    if parts and parts.functions:
+        late = ["%s.%s" % (each.__module__, each.__code__.co_name) for each in parts.functions.values()]
     report = repr((sorted(sys.modules), late)).encode()
     file = posix.open(posix.environ[b"REPORT"], posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC)
     posix.write(file, report)

@@ -11,7 +11,7 @@ from resource_extend.pack.trace import VerbSet
 
 START = "resource_extend.packed.start"
 EXTENSION = "resource_extend.packed.extension"
-FINDER = "resource_extend.packed.finder"
+RARE = {"finder": "resource_extend.packed.finder", "late": "resource_extend.packed.late"}
 _ROOT = Path(__file__).parents[2]
 # At the end of the path, behind the standard library: other packages may lie there too.
 _COMPILE = f"import sys; sys.path.append({str(_ROOT)!r}); from resource_extend.pack.compiler.main import main; main()"
@@ -45,7 +45,7 @@ def build_image(
         "modules": _modules(site_packages, own),
         "start": START,
         "extension": EXTENSION,
-        "finder": FINDER,
+        "rare": RARE,
         "verbs": {verb: wanted.as_json() for verb, wanted in verbs.items()},
         "plugin": plugin[0],
         "plugin_class": plugin[1],

@@ -20,6 +20,7 @@ _PACKED = [
     "resource_extend.packed.extension",
     "resource_extend.packed.cold",
     "resource_extend.packed.finder",
+    "resource_extend.packed.late",
 ]
 _ENTRY = "resource_extend._main"
 

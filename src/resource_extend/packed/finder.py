@@ -1,4 +1,4 @@
-"""Finds in a packed file what no group of a call holds: modules, and functions and classes that groups left out."""
+"""Finds in a packed file the modules that no group of a call holds; and what is done before any of them can run."""
 
 import posix
 import sys
@@ -7,14 +7,12 @@ from marshal import loads
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from types import FunctionType, ModuleType
+    from types import ModuleType
     from typing import Any, BinaryIO, NoReturn
 
 start: "Any" = sys.modules["resource_extend.packed.start"]
-Function: "Any" = type(lambda: None)
 # Module -> (is a package, offset, size, compressed); ("class", name) -> (number,). Read when first needed.
 table: "dict[Any, tuple[Any, ...]]" = {}
-functions: "dict[int, FunctionType]" = {}
 
 
 def everything() -> "dict[Any, tuple[Any, ...]]":
@@ -22,13 +20,6 @@ def everything() -> "dict[Any, tuple[Any, ...]]":
     if not table:
         table.update(start.load(*start.table))
     return table
-
-
-def part(number: int) -> "tuple[Any, ...]":
-    """Return a late part: its module, its name, and a class's code or a function's code and defaults."""
-    start.archive.seek(start.base + start.rows + 8 * number)
-    row = start.archive.read(8)
-    return start.load(int.from_bytes(row[:4], "little"), int.from_bytes(row[4:], "little"))  # type: ignore[no-any-return]
 
 
 def find_spec(name: str) -> "ModuleSpec | None":
@@ -58,29 +49,11 @@ def exec_module(module: "Any") -> None:
         exec(code, namespace)  # noqa: S102 - code of this file
 
 
-def function(number: int) -> "FunctionType":
-    """Return a function that a group left out."""
-    if number not in functions:
-        module, _, code, defaults, keyword_defaults = part(number)
-        functions[number] = Function(code, sys.modules[module].__dict__, None, defaults)
-        functions[number].__kwdefaults__ = keyword_defaults
-    return functions[number]
-
-
-def class_(number: int) -> "Any":
-    """Return a class that a group left out, made now if it is the first time."""
-    module, name, code = part(number)
-    namespace = sys.modules[module].__dict__
-    if name not in namespace:
-        exec(code, namespace)  # noqa: S102 - code of this file
-    return namespace[name]
-
-
 def class_named(name: str) -> "Any":
     """Return a class that a group left out, by its name."""
     if ("class", name) not in everything():
         raise AttributeError(name)
-    return class_(table["class", name][0])
+    return start.rare("late").class_(table["class", name][0])
 
 
 def keep_standard_streams_closed(file: "BinaryIO") -> "BinaryIO":

@@ -7,7 +7,7 @@ after all. Reading code is what a start costs most. Modules are ordinary ones ei
 and in a plain installation.
 
 This module is also the import hook for the rest; a class would cost more than all its look-ups. It is read on every
-call, so what few calls need is in `finder`.
+call, so what few calls need is in `finder` and `late`.
 """
 
 import sys
@@ -31,10 +31,10 @@ ours: "frozenset[str]" = frozenset()
 # Module -> group that it is in: (offset, size).
 groups: "dict[str, tuple[int, int]]" = {}
 # (offset, size) of what tells where everything is that is in no group, the offset of rows that tell it for late parts,
-# and (offset, size) of the module that knows how to ask them.
+# and by name the (offset, size) of modules of this package that few calls need.
 table = (0, 0)
 rows = 0
-finder_code = (0, 0)
+rare_code: "dict[str, tuple[int, int]]" = {}
 
 
 def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") -> None:
@@ -45,9 +45,9 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         place: (boot code, offset of the head, its size, extension suffix -> core).
         index: what `compiler.main` puts beside this module's code.
     """
-    global archive, base, ours, groups, table, rows, finder_code  # noqa: PLW0603 - the import hook has no other place to look
+    global archive, base, ours, groups, table, rows, rare_code  # noqa: PLW0603 - the import hook has no other place to look
     try:
-        extension, sets, table, rows, finder_code, ours, plugin, plugin_class = index
+        extension, sets, table, rows, rare_code, ours, plugin, plugin_class = index
         archive = file
         base = place[1] + place[2]
         modules = sys.modules
@@ -55,7 +55,7 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         # A call ends long before a collection pays.
         native("gc").set_threshold(20000)
         if file.fileno() < 3:
-            archive = finder().keep_standard_streams_closed(file)
+            archive = rare("finder").keep_standard_streams_closed(file)
         # What the code of a group calls by these names, which no other code has.
         modules["builtins"].__dict__.update(
             __modules__=modules,
@@ -74,7 +74,7 @@ def start(file: "BinaryIO", place: "tuple[Any, ...]", index: "tuple[Any, ...]") 
         main = modules["resource_extend.process"].main
         served = getattr(modules[plugin], plugin_class)
     except BaseException as error:
-        finder().fail(error)
+        rare("finder").fail(error)
     else:
         main(served)
 
@@ -132,14 +132,14 @@ def native(name: str) -> "Any":
     return modules[name]
 
 
-def finder() -> "Any":
-    """Return the module for all that is not in a group."""
+def rare(name: str) -> "Any":
+    """Return a module of this package that few calls need."""
     modules = sys.modules
-    name = "resource_extend.packed.finder"
-    if name not in modules:
-        module = modules[name] = Module(name)
-        exec(load(*finder_code), module.__dict__)  # noqa: S102 - code of this file
-    return modules[name]
+    full = f"resource_extend.packed.{name}"
+    if full not in modules:
+        module = modules[full] = Module(full)
+        exec(load(*rare_code[name]), module.__dict__)  # noqa: S102 - code of this file
+    return modules[full]
 
 
 def late(number: int) -> "Callable[..., Any]":
@@ -149,7 +149,7 @@ def late(number: int) -> "Callable[..., Any]":
     def function(*arguments: "Any", **keywords: "Any") -> "Any":
         nonlocal real
         if real is None:
-            real = finder().function(number)
+            real = rare("late").function(number)
         return real(*arguments, **keywords)
 
     return function
@@ -157,16 +157,18 @@ def late(number: int) -> "Callable[..., Any]":
 
 def late_class(number: int) -> "Any":
     """Return a class that a group left out."""
-    return finder().class_(number)
+    return rare("late").class_(number)
 
 
 def late_attribute(name: str) -> "Any":
     """Return a class that a group left out: the `__getattr__` of the modules that had it."""
-    return finder().class_named(name)
+    if name.startswith("__"):  # the import system asks modules for more than they have
+        raise AttributeError(name)
+    return rare("finder").class_named(name)
 
 
 def find_spec(name: str, path: object = None, target: object = None) -> "Any":  # noqa: ARG001 - the import protocol
     """Find a module of the archive (import hook)."""
     if name.partition(".")[0] in ours:
-        return finder().find_spec(name)
+        return rare("finder").find_spec(name)
     return None

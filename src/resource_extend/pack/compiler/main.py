@@ -4,7 +4,8 @@ Reads a JSON request on stdin:
 
     label       name of the built file, for tracebacks
     modules     [name, is a package, path inside the archive, source, is our own]
-    start, extension, finder    the modules that come first
+    start, extension    the modules that come first
+    rare        name -> a module that the first one fetches when it needs it
     verbs       verb -> [modules to run at once, in order, functions that are called, modules of which all functions may
                 be, groups]; groups: name -> modules that come when the first of them is imported
     plugin, plugin_class    what to start
@@ -128,7 +129,7 @@ def main() -> None:
         sets,
         area.put(marshal.dumps(table)),
         area.put(bytes(rows))[0],
-        area.put(marshal.dumps(compiled(request["finder"], trees[request["finder"]]))),
+        {name: area.put(marshal.dumps(compiled(module, trees[module]))) for name, module in request["rare"].items()},
         ours,
         request["plugin"],
         request["plugin_class"],
