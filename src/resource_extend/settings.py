@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class Settings:
-    """What a plugin call needs to know of its surroundings. Nothing changes it once it is made.
+    """What a plugin call needs to know of its surroundings. Nothing changes it once it is read.
 
     Given is either `sqlite_path` or `machines`, the endpoints of an etcd, with all that it takes to use it, `prefix` to
     `password` (specification, protocol 6.2 and 6.4). `call_timeout` is in seconds, `max_deploy_count` in workloads.

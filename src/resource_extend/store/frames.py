@@ -1,4 +1,8 @@
-"""The frames of HTTP/2 and the header fields in them, as far as unary gRPC calls need them (RFC 9113, RFC 7541)."""
+"""The frames of HTTP/2 and the header fields in them, as far as unary gRPC calls need them (RFC 9113, RFC 7541).
+
+Everything here is a function of bytes, also the reading of an answer that is made of ordinary frames; what a connection
+remembers is in `http2`.
+"""
 
 DATA, HEADERS, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = 0, 1, 3, 4, 5, 6, 7, 8, 9
 ACK, END_STREAM, END_HEADERS, PADDED, PRIORITY = 1, 1, 4, 8, 0x20
